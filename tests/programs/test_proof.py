@@ -1,0 +1,63 @@
+"""The proof that a program runs on the library must fail where the program does not."""
+
+import shutil
+
+import pytest
+from under_hakmem import NotUnderTheLibrary, descendants, maps_library, run, serving
+
+pytestmark = pytest.mark.core
+
+
+def test_a_preloaded_program_is_seen(need):
+    assert run([need("sleep"), "0.3"]).on_library == {"sleep"}
+
+
+def test_a_program_of_a_few_milliseconds_is_seen(need):
+    for _ in range(10):
+        run([need("perl"), "-e", "1"])
+
+
+def test_a_child_is_seen_by_its_own_name(need):
+    need("sleep")
+    assert "sleep" in run(["sh", "-c", "sleep 0.3; true"], expect={"sleep"}).on_library
+
+
+def test_the_proof_fails_when_the_preload_is_dropped_on_the_way(need):
+    with pytest.raises(NotUnderTheLibrary):
+        run([need("env"), "-u", "LD_PRELOAD", "sleep", "0.3"], expect={"sleep"})
+
+
+def test_the_proof_fails_for_another_library(need, tmp_path):
+    other = tmp_path / "libother.so"
+    shutil.copy(run_library(), other)
+    with pytest.raises(NotUnderTheLibrary):
+        run([need("sleep"), "0.3"], env={"LD_PRELOAD": str(other)})
+
+
+def test_nothing_is_proven_without_the_preload(need):
+    assert run([need("sleep"), "0.3"], preload=False).on_library == set()
+
+
+def test_a_server_without_the_preload_is_refused(need):
+    argv = [need("sleep"), "60"]
+    with pytest.raises(NotUnderTheLibrary):
+        with serving(["env", "-u", "LD_PRELOAD", *argv], ready=lambda: True, expect="sleep"):
+            pass
+
+
+def test_a_server_is_seen_and_stopped(need):
+    with serving([need("sleep"), "60"], ready=settled(0.3)) as process:
+        assert maps_library(process.pid)
+    assert descendants(process.pid) == [process.pid] and not maps_library(process.pid)
+
+
+def run_library():
+    from under_hakmem import library
+    return library()
+
+
+def settled(seconds):
+    """A ready() that waits until the dynamic linker is done."""
+    import time
+    end = time.monotonic() + seconds
+    return lambda: time.monotonic() > end
