@@ -1,0 +1,92 @@
+// Threads allocate a lot of memory in blocks of mixed sizes, write all of it, then free all in random order and stay
+// alive: how much is given back to the system at once, without any call.
+//
+// Models: a burst (a large request, a phase of a compiler), after which a program goes on with little.
+// Does not model: blocks that outlive the burst, memory that comes back with time or by malloc_trim.
+// Formulae: size = smallest × (largest / smallest)^u, u uniform in [0, 1): log-uniform. A thread allocates until it has
+// its share of the bytes (the last block may pass it), writes every byte, and frees its blocks in an order by Fisher
+// and Yates. Figures: resident memory before the first malloc, at the peak, and right after the last free.
+// One operation: one free; the timed phase is the release.
+#include "harness.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct {
+    uint32_t min, max;
+    uint64_t bytes;  // of one thread
+    uint32_t blocks; // at most, of one thread
+} set;
+
+struct mine {
+    uint32_t count;
+    void *block[];
+};
+
+static struct mine *all[4096];
+
+static void *own(unsigned index) {
+    all[index] = harness_array(1, sizeof(struct mine) + set.blocks * sizeof(void *));
+    return all[index];
+}
+
+static double uniform(uint64_t *random) {
+    return (double)(random_next(random) >> 11) * 0x1p-53;
+}
+
+static void burst(struct worker *worker) {
+    struct mine *mine = worker->own;
+    double ratio = log2((double)set.max / set.min);
+    for (uint64_t total = 0; total < set.bytes;) {
+        if (mine->count == set.blocks)
+            harness_fail("the table of blocks is too small");
+        size_t bytes = (size_t)(set.min * exp2(ratio * uniform(&worker->random)));
+        mine->block[mine->count] = memset(allocate_or_fail(bytes), 1, bytes);
+        mine->count++;
+        total += bytes;
+    }
+    for (uint32_t i = mine->count - 1; i > 0; i--) {
+        uint32_t other = random_below((uint32_t)(random_next(&worker->random) >> 32), i + 1);
+        void *kept = mine->block[i];
+        mine->block[i] = mine->block[other];
+        mine->block[other] = kept;
+    }
+}
+
+static void release(struct worker *worker) {
+    struct mine *mine = worker->own;
+    for (uint32_t i = 0; i < mine->count; i++)
+        free(mine->block[i]);
+}
+
+int main(int argc, char **argv) {
+    set.min = (uint32_t)harness_number(argc, argv, 1, "smallest size", 1, 1 << 28);
+    set.max = (uint32_t)harness_number(argc, argv, 2, "largest size", set.min + 1, 1 << 28);
+    uint64_t mebibytes = harness_number(argc, argv, 3, "MiB in all", 1, 1 << 20);
+    unsigned threads = (unsigned)harness_number(argc, argv, 4, "threads", 1, 4096);
+    set.bytes = (mebibytes << 20) / threads;
+    // Twice the expected number of blocks, and some: the mean size is (max − min) / ln(max / min).
+    double mean = ((double)set.max - set.min) / log((double)set.max / set.min);
+    set.blocks = (uint32_t)(2 * (double)set.bytes / mean) + 1000;
+    const struct phase phases[] = {{"burst", burst}, {"release", release}};
+    struct phase_result results[3];
+    harness_run(threads, phases, 2, own, results);
+    uint64_t operations = 0;
+    for (unsigned i = 0; i < threads; i++)
+        operations += all[i]->count;
+    char parameters[200], extra[200];
+    snprintf(parameters, sizeof parameters, "{\"min\":%u,\"max\":%u,\"mebibytes\":%llu,\"threads\":%u}", set.min,
+             set.max, (unsigned long long)mebibytes, threads);
+    snprintf(extra, sizeof extra, ",\"before_kib\":%ld,\"burst_kib\":%ld,\"after_kib\":%ld,\"kept_kib\":%ld",
+             results[0].resident_kib, results[1].resident_kib, results[2].resident_kib,
+             results[2].resident_kib - results[0].resident_kib);
+    const struct report report = {.workload = "give_back",
+                                  .operation = "free",
+                                  .operations = operations,
+                                  .timed_phase = 1,
+                                  .parameters = parameters,
+                                  .extra = extra};
+    harness_report(&report, phases, 2, results);
+    return 0;
+}

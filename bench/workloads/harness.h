@@ -1,0 +1,106 @@
+// What every workload shares: threads that go through phases together, random numbers in registers, and the report.
+//
+// A workload is a list of phases. All threads do a phase, then wait; the main thread reads the process's memory
+// while they wait, so that every figure is taken with all threads alive. One phase is the timed one.
+// With one thread everything runs in the main thread and no other is ever made.
+// Nothing here calls malloc before the last phase has ended: what is measured is the workload's own blocks alone
+// (pthread_create allocates a little, before the first phase).
+#ifndef HARNESS_H
+#define HARNESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define PHASES_MAX 8
+#define CACHE_LINE_BYTES 64
+#define PAGE_BYTES 4096
+
+struct worker {
+    unsigned index;
+    uint64_t random; // state of random_next: copy it into a local for the loop, so that it stays in a register
+    void *own;       // the workload's
+} __attribute__((aligned(CACHE_LINE_BYTES)));
+
+struct phase {
+    const char *name;
+    void (*work)(struct worker *); // NULL: nothing is done, memory is read alone
+};
+
+// The state of the process when all threads had ended a phase.
+struct phase_result {
+    double seconds; // from the release of the threads to the end of the last one
+    long resident_kib, peak_kib, minor_faults, major_faults;
+};
+
+// What the report says beside what the harness measures itself.
+struct report {
+    const char *workload, *operation; // operation: what one operation is
+    uint64_t operations;              // in the timed phase, all threads
+    unsigned timed_phase;
+    const char *parameters; // a JSON object
+    const char *extra;      // further JSON members, each with a leading comma, or ""
+};
+
+// xorshift64* (Vigna 2014, "An experimental exploration of Marsaglia's xorshift generators").
+static inline uint64_t random_next(uint64_t *state) {
+    uint64_t x = *state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * UINT64_C(2685821657736338717);
+}
+
+// A number below `bound` from 32 random bits, by multiplication: no division in the loop.
+static inline uint32_t random_below(uint32_t bits, uint32_t bound) {
+    return (uint32_t)(((uint64_t)bits * bound) >> 32);
+}
+
+// First and last byte of a block are written, as a program would at the least.
+static inline void touch_ends(void *block, size_t bytes) {
+    volatile char *at = block;
+    at[0] = 1;
+    at[bytes - 1] = 1;
+}
+
+// Every page and the last byte are written.
+static inline void touch_pages(void *block, size_t bytes) {
+    volatile char *at = block;
+    for (size_t i = 0; i < bytes; i += PAGE_BYTES)
+        at[i] = 1;
+    at[bytes - 1] = 1;
+}
+
+_Noreturn void harness_fail(const char *what);
+
+static inline void *allocate_or_fail(size_t bytes) {
+    void *block = malloc(bytes);
+    if (__builtin_expect(block == NULL, 0))
+        harness_fail("malloc returned NULL");
+    return block;
+}
+
+// Zeroed memory for the workload's own tables: mapped, resident at once, never from the allocator.
+void *harness_array(size_t count, size_t element_bytes);
+
+// The argument at `index`, a whole number from `low` to `high`; ends the program with a message otherwise.
+uint64_t harness_number(int argc, char **argv, int index, const char *name, uint64_t low, uint64_t high);
+
+// Runs the phases in `threads` threads and fills one result each. `own` gives each worker its own data.
+// The first result of `results` is the state before the first phase, so there are `count` + 1.
+void harness_run(unsigned threads, const struct phase *phases, unsigned count, void *(*own)(unsigned index),
+                 struct phase_result *results);
+
+void harness_report(const struct report *report, const struct phase *phases, unsigned count,
+                    const struct phase_result *results);
+
+// A field of /proc/PID/status such as "VmHWM:", in KiB; `path` names the file. -1 when it is not there.
+long status_kib(const char *path, const char *field);
+
+// Prints the files mapped as code in the process whose maps file is `path`, as a JSON array without brackets.
+void print_mapped(const char *path);
+
+double clock_seconds(void);
+
+#endif
