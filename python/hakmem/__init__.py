@@ -1,0 +1,1 @@
+"""Measures the hakmem allocator against its peers: builds them, runs the workloads, compares."""
