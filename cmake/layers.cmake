@@ -1,0 +1,25 @@
+# One library for each layer, compiled source by source, for unit tests: it links with the layers below and no others, so
+# that a layer which reaches upwards does not link. Layers and their order come from layers.txt.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/layers.txt")
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/layers.txt" layer_lines REGEX "^[a-z]+")
+set(hakmem_layers "")
+foreach(line IN LISTS layer_lines)
+    string(REPLACE " " ";" below "${line}")
+    list(POP_FRONT below layer)
+    list(APPEND hakmem_layers ${layer})
+    list(TRANSFORM below PREPEND layer_)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")
+    if(sources)
+        add_library(layer_${layer} STATIC EXCLUDE_FROM_ALL ${sources})
+        hakmem_compile_library(layer_${layer})
+        # A unit test keeps the C library's malloc.
+        target_compile_definitions(layer_${layer} PRIVATE HAKMEM_NO_OVERRIDE=1)
+        target_include_directories(layer_${layer} PUBLIC "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+        target_link_libraries(layer_${layer} PUBLIC ${below})
+    else()
+        add_library(layer_${layer} INTERFACE)
+        target_include_directories(layer_${layer} INTERFACE
+            "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+        target_link_libraries(layer_${layer} INTERFACE ${below})
+    endif()
+endforeach()
