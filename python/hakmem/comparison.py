@@ -1,0 +1,69 @@
+"""Runs rows under several allocators, interleaved, and keeps every run as a record."""
+
+import json
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hakmem import machine
+from hakmem import run as runner
+from hakmem.allocator import Allocator
+from hakmem.suites import Row
+
+
+@dataclass
+class Results:
+    """Reports of counted runs by row and allocator name, and what went wrong."""
+
+    reports: dict[tuple[str, str], list[dict]] = field(default_factory=lambda: defaultdict(list))
+    failures: list[tuple[str, str, str]] = field(default_factory=list)  # row, allocator, reason
+
+    def failed(self, row: str, allocator: str) -> bool:
+        return any(failure[:2] == (row, allocator) for failure in self.failures)
+
+
+def order(allocators: list[Allocator], runs: int) -> Iterator[tuple[int, Allocator]]:
+    """A B C, B C A, C A B, …: interleaved, and each allocator comes at each place. Round 0 is the warm-up."""
+    for turn in range(runs + 1):
+        start = turn % len(allocators)
+        for allocator in allocators[start:] + allocators[:start]:
+            yield turn, allocator
+
+
+class Recorder:
+    """Appends records to a file, one JSON object a line; the first of a comparison says what all have in common."""
+
+    def __init__(self, file: Path, allocators: list[Allocator], settings: dict):
+        self.file = file
+        self.comparison = uuid.uuid4().hex
+        file.parent.mkdir(parents=True, exist_ok=True)
+        libraries = [one.as_json() | {"sha256": machine.digest(one.library)} for one in allocators]
+        self.append({"kind": "comparison", "machine": machine.describe(), "settings": settings,
+                     "allocators": libraries})
+
+    def append(self, record: dict) -> None:
+        with self.file.open("a") as file:
+            file.write(json.dumps({"comparison": self.comparison, **record}) + "\n")
+
+
+def compare(rows: list[Row], allocators_of: Callable[[Row], list[Allocator]], runs: int, quick: bool,
+            recorder: Recorder, on_run: Callable[[Row, Allocator, int, runner.Run], None]) -> Results:
+    """Runs everything. A run that fails, or doesn't prove its allocator, is left out of the results and kept in the
+    records; after it the allocator is not run again on that row."""
+    results = Results()
+    for row in rows:
+        for turn, allocator in order(allocators_of(row), runs):
+            if results.failed(row.name, allocator.name):
+                continue
+            made = runner.run(row, allocator, quick)
+            recorder.append({"kind": "run", "row": row.name, "allocator": allocator.name, "turn": turn,
+                             "counted": turn > 0 and made.failure is None, "failure": made.failure,
+                             "report": made.report})
+            if made.failure is not None:
+                results.failures.append((row.name, allocator.name, made.failure))
+            elif turn > 0:
+                results.reports[row.name, allocator.name].append(made.report)
+            on_run(row, allocator, turn, made)
+    return results

@@ -1,0 +1,87 @@
+"""Runs one workload under one allocator in a process of its own, and proves that the allocator was in use."""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from hakmem import workloads
+from hakmem.allocator import Allocator
+from hakmem.suites import Row
+
+TIMEOUT_SECONDS = 300
+# Nothing else of the caller's environment reaches a run.
+KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of one run: the workload's report, or the reason why there is none that counts."""
+
+    report: dict | None
+    failure: str | None = None
+
+
+def environment(allocator: Allocator) -> dict[str, str]:
+    clean = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    return clean | allocator.environment
+
+
+def run(row: Row, allocator: Allocator, quick: bool) -> Run:
+    variables = environment(allocator)
+    library = str(allocator.library or "")
+    if row.workload != "startup" and library:  # startup preloads into the program it starts, not into itself
+        variables["LD_PRELOAD"] = library
+    command = [str(workloads.program(row.workload)), *row.command(quick, library)]
+    try:
+        done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", timeout=TIMEOUT_SECONDS)
+    except subprocess.TimeoutExpired:
+        return Run(None, f"not done after {TIMEOUT_SECONDS} s")
+    if done.returncode != 0:
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
+        return Run(None, " ".join([how, *done.stderr.split("\n")[-3:]]).strip())
+    try:
+        report = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        return Run(None, f"no report in the output: {done.stdout[:200]!r}")
+    return Run(report, disproof(report, allocator))
+
+
+def disproof(report: dict, allocator: Allocator) -> str | None:
+    """Why the report doesn't show that the allocator was in use; None when it does."""
+    mapped = {_real(path) for path in report["mapped"]}
+    if allocator.library is None:
+        foreign = [path for path in mapped if not _is_of_the_system(path)]
+        # The workload's own program, or the program that `startup` started, is the only file of another kind.
+        if len(foreign) > 1:
+            return f"other libraries are mapped: {', '.join(sorted(foreign))}"
+        return _disproof_of_calls(report, None)
+    library = _real(allocator.library)
+    if library not in mapped:
+        return f"{library} is not mapped"
+    return _disproof_of_calls(report, allocator)
+
+
+def _disproof_of_calls(report: dict, allocator: Allocator | None) -> str | None:
+    if report["workload"] == "startup":  # what runs there is a stranger's program; mapped is what can be known
+        return None
+    for function in ("malloc", "free"):
+        origin = report[f"{function}_from"]
+        if allocator is None and not Path(origin).name.startswith("libc.so"):
+            return f"{function} came from {origin}, not from the C library"
+        if allocator is not None and _real(origin) != _real(allocator.library):
+            return f"{function} came from {origin}, not from {allocator.library}"
+    is_hakmem = allocator is not None and allocator.is_hakmem
+    if report["hakmem_version"] != is_hakmem:
+        return "hakmem_version was found" if report["hakmem_version"] else "hakmem_version was not found"
+    return None
+
+
+def _real(path: str | Path) -> str:
+    return os.path.realpath(path)
+
+
+def _is_of_the_system(path: str) -> bool:
+    return path.startswith(("/usr/lib", "/lib", "/usr/bin", "/bin"))

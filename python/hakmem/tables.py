@@ -1,0 +1,102 @@
+"""Prints what was measured: per row speed and memory of every allocator, hakmem's ratios, and the verdict."""
+
+from rich.console import Console
+from rich.table import Table
+
+from hakmem.allocator import Allocator
+from hakmem.figures import (HAKMEM, Cell, RowFigures, Verdict, best_peer_overall, geometric_mean, mean_speed_over)
+
+
+def print_all(console: Console, rows: list[RowFigures], allocators: list[Allocator], verdicts: list[Verdict]) -> None:
+    names = [one.name for one in allocators]
+    console.print(_grid("Speed: million operations per second, ± half the quartile distance", rows, names, _speed))
+    console.print(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
+    if any(row.row.suite in SPECIAL for row in rows):
+        console.print(_grid("What is special to a row", [row for row in rows if row.row.suite in SPECIAL], names,
+                            _special))
+    if any(HAKMEM in row.cells for row in rows):
+        console.print(_ratios(rows, names))
+        console.print(_means(rows, names))
+        console.print(_verdict(verdicts))
+
+
+def _grid(title: str, rows: list[RowFigures], names: list[str], text_of) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("row", no_wrap=True)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(row.row.name, *[text_of(row, row.cells[name]) if name in row.cells else "–" for name in names])
+    return table
+
+
+def _speed(row: RowFigures, cell: Cell) -> str:
+    rate = cell.operations / cell.seconds / 1e6
+    text = f"{rate:.{3 if rate < 1 else 1 if rate < 100 else 0}f} ±{100 * cell.spread:.0f}%"
+    fastest = min(one.seconds for one in row.cells.values())
+    return f"[bold]{text}[/bold]" if cell.seconds == fastest else text
+
+
+SPECIAL = {
+    "idle": lambda cell: f"{cell.special['resident_bytes_per_thread'] / 1024:.1f} KiB/thread",
+    "give-back": lambda cell: f"{cell.special['kept_kib'] / 1024:.0f} MiB kept",
+    "startup": lambda cell: f"{1e3 * cell.special['median_seconds']:.3f} ms",
+}
+
+
+def _special(row: RowFigures, cell: Cell) -> str:
+    return SPECIAL[row.row.suite](cell)
+
+
+def _ratios(rows: list[RowFigures], names: list[str]) -> Table:
+    table = Table(title="hakmem over its peers (speed: higher is better; memory: lower is better)",
+                  title_justify="left")
+    table.add_column("row", no_wrap=True)
+    for column in ("speed/mimalloc3", "speed/best peer", "best peer", "memory/leanest", "leanest peer"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        best, leanest = row.best_peer(), row.leanest_peer()
+        over_best, over_leanest = row.speed_over(best), row.memory_over(leanest)
+        table.add_row(row.row.name, _number(row.speed_over("mimalloc3")),
+                      _marked(over_best, over_best is not None and over_best < 0.95), best or "–",
+                      _marked(over_leanest, over_leanest is not None and over_leanest > 1.15), leanest or "–")
+    return table
+
+
+def _means(rows: list[RowFigures], names: list[str]) -> Table:
+    core = [row for row in rows if row.row.is_core]
+    best = best_peer_overall(core, core[0].bars if core else [])
+    table = Table(title="Geometric means over the rows of tiny, mid and remote", title_justify="left")
+    for column in ("peer", "hakmem's speed over it", "hakmem's peak memory over it", "rows"):
+        table.add_column(column, justify="left" if column == "peer" else "right")
+    for name in names:
+        done = [row for row in core if row.speed_over(name) is not None]
+        if name == HAKMEM or not done:
+            continue
+        memory = geometric_mean(ratio for row in done if (ratio := row.memory_over(name)) is not None)
+        table.add_row(f"{name} (best)" if name == best else name, _number(mean_speed_over(core, name)),
+                      _number(memory), str(len(done)))
+    return table
+
+
+def _verdict(verdicts: list[Verdict]) -> Table:
+    table = Table(title="Verdict", title_justify="left")
+    for column in ("figure", "goal", "measured", "rows", ""):
+        table.add_column(column, justify="left" if column == "figure" else "right")
+    for one in verdicts:
+        if one.measured is None:
+            word = "not measured"
+        else:
+            word = "[green]reached[/green]" if one.is_reached else "[bold red]missed[/bold red]"
+            word = word if one.is_complete else f"{word} so far"
+        table.add_row(one.what, f"{'≤' if one.at_most else '≥'} {one.goal:g}", _number(one.measured),
+                      f"{one.rows_measured} of {one.rows_wanted}", word)
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}" if abs(value) < 100 else f"{value:.0f}"
+
+
+def _marked(value: float | None, is_bad: bool) -> str:
+    return f"[bold red]{_number(value)}[/bold red]" if is_bad else _number(value)
