@@ -1,0 +1,3 @@
+module hakmem.test/cgo
+
+go 1.19
