@@ -1,0 +1,56 @@
+// The whole library in one compile: every source, bottom-up. Everything but the public symbols is static here.
+//
+//     cc -O2 -fPIC -shared -Iinclude -Isrc src/all.c -o libhakmem.so     (the launcher knows all the flags)
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // mremap, and glibc's extensions of the interface
+#endif
+#define INTERNAL static
+#define SHARED static
+
+#include "sys/os_linux.c"
+
+#include "sys/lock.c"
+
+#include "sys/report.c"
+
+#include "sys/options.c"
+
+#include "sys/fault.c"
+
+#include "policy/snapshot.c"
+
+#include "region/meta.c"
+
+#include "region/window.c"
+
+#include "region/runs.c"
+
+#include "slab/size_class.c"
+
+#include "slab/slab.c"
+
+#include "slab/depot.c"
+
+#include "slab/put.c"
+
+#include "big/mapping.c"
+
+#include "big/big.c"
+
+#include "heap/refill.c"
+
+#include "heap/flush.c"
+
+#include "heap/registry.c"
+
+#include "heap/process.c"
+
+#include "heap/fork.c"
+
+#include "api/foreign.c"
+
+#include "api/calls.c"
+
+#ifndef HAKMEM_NO_OVERRIDE
+#include "api/libc.c"
+#endif

@@ -1,0 +1,144 @@
+// The allocation calls' cold halves.
+#include "api/calls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "api/foreign.h"
+#include "big/big.h"
+#include "heap/heap.h"
+#include "sys/fault.h"
+
+void *call_no_memory(void) {
+    fault_count(FAULT_out_of_memory);
+    errno = ENOMEM;
+    return NULL;
+}
+
+// A block above the slab classes.
+static void *take_big(size_t bytes, size_t align, bool *zeroed) {
+    if (bytes > PTRDIFF_MAX)
+        return NULL;
+    void *block = big_take(bytes, align, zeroed);
+    if (UNLIKELY(block == NULL) && heap_trim(0))
+        block = big_take(bytes, align, zeroed);
+    return block;
+}
+
+void *call_malloc_slow(size_t bytes) {
+    bool zeroed;
+    void *block = NULL;
+    if (heap_process_start())
+        block = bytes <= CLASS_LARGE_MAX ? heap_refill(class_of(bytes)) : take_big(bytes, 1, &zeroed);
+    return LIKELY(block != NULL) ? block : call_no_memory();
+}
+
+// A pointer in the window that no slab class speaks for.
+static COLD void free_in_window(void *block, uint32_t word) {
+    unsigned code = word & SLICE_CODE_MASK;
+    if (code == SLICE_RUN_FIRST && big_give(block))
+        return;
+    bool inside = code == SLICE_RUN_FIRST || code == SLICE_RUN_INSIDE;
+    fault_report(inside ? FAULT_misaligned_pointer : FAULT_invalid_pointer, block, 0);
+}
+
+void call_free_slow(void *block) {
+    if (block == NULL)
+        return;
+    if (!window_contains(block)) {
+        if (!big_give(block))
+            foreign_free(block);
+        return;
+    }
+    uint32_t word = load_relaxed(&window.words[window_slice_of(block)]);
+    if (LIKELY((word & SLICE_CODE_MASK) - SLICE_FIRST_CLASS < CLASS_COUNT))
+        heap_take_back(block, word);
+    else
+        free_in_window(block, word);
+}
+
+size_t call_usable_bytes(const void *block) {
+    if (block == NULL)
+        return 0;
+    if (window_contains(block)) {
+        unsigned code = load_relaxed(&window.words[window_slice_of(block)]) & SLICE_CODE_MASK;
+        if (LIKELY(code - SLICE_FIRST_CLASS < CLASS_COUNT))
+            return class_bytes(code - SLICE_FIRST_CLASS);
+    }
+    return big_usable_bytes(block);
+}
+
+void *call_calloc(size_t count, size_t bytes) {
+    size_t total;
+    if (UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
+        return call_no_memory();
+    bool zeroed = false;
+    void *block;
+    if (total <= CLASS_LARGE_MAX)
+        block = call_malloc(total);
+    else
+        block = heap_process_start() ? take_big(total, 1, &zeroed) : NULL;
+    if (UNLIKELY(block == NULL))
+        return call_no_memory();
+    return zeroed ? block : memset(block, 0, total);
+}
+
+void *call_aligned(size_t bytes, size_t align) {
+    bool zeroed;
+    void *block = NULL;
+    if (align <= BLOCK_ALIGN)
+        return call_malloc(bytes);
+    if (!heap_process_start())
+        return call_no_memory();
+    unsigned class_index = class_of_aligned(bytes, align);
+    if (class_index < CLASS_COUNT) {
+        block = stack_pop(class_index);
+        block = block != NULL ? block : heap_refill(class_index);
+    } else if (bytes <= PTRDIFF_MAX && align <= PTRDIFF_MAX) {
+        block = take_big(bytes, align, &zeroed);
+    }
+    return block != NULL ? block : call_no_memory();
+}
+
+// A new block with the old one's content.
+static void *move_block(void *block, size_t old_bytes, size_t bytes) {
+    void *moved = call_malloc(bytes);
+    if (moved == NULL)
+        return NULL;
+    memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+    call_free(block);
+    return moved;
+}
+
+// A run that can't grow moves once into a mapping of its own, which the kernel can move without copying from then on.
+static void *move_run(void *block, size_t old_bytes, size_t bytes) {
+    void *moved = bytes <= PTRDIFF_MAX ? mapping_make(bytes, 1) : NULL;
+    if (moved == NULL)
+        return move_block(block, old_bytes, bytes);
+    memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+    call_free(block);
+    return moved;
+}
+
+void *call_realloc(void *block, size_t bytes) {
+    if (block == NULL)
+        return call_malloc(bytes);
+    if (bytes == 0) {
+        call_free(block);
+        return NULL;
+    }
+    size_t old_bytes = call_usable_bytes(block);
+    if (UNLIKELY(old_bytes == 0))
+        return foreign_realloc(block, bytes);
+    if (old_bytes <= CLASS_LARGE_MAX) {
+        // In place while the block fits and at most half of it would lie idle.
+        if (bytes <= old_bytes && (bytes > old_bytes / 2 || old_bytes <= 4 * BLOCK_ALIGN))
+            return block;
+        return move_block(block, old_bytes, bytes);
+    }
+    if (bytes > CLASS_LARGE_MAX) {
+        void *resized = big_resize(block, bytes);
+        return resized != NULL ? resized : move_run(block, old_bytes, bytes);
+    }
+    return move_block(block, old_bytes, bytes);
+}

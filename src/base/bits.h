@@ -1,0 +1,69 @@
+// Arithmetic on bits and powers of two.
+#ifndef BASE_BITS_H
+#define BASE_BITS_H
+
+#include "base/compiler.h"
+
+ALWAYS_INLINE bool bits_is_power_of_two(size_t value) {
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+ALWAYS_INLINE size_t bits_align_up(size_t value, size_t power) {
+    return (value + power - 1) & ~(power - 1);
+}
+
+ALWAYS_INLINE size_t bits_align_down(size_t value, size_t power) {
+    return value & ~(power - 1);
+}
+
+// Index of the lowest set bit; value must not be 0.
+ALWAYS_INLINE unsigned bits_lowest(uint64_t value) {
+    return (unsigned)__builtin_ctzll(value);
+}
+
+// Index of the highest set bit (floor of the binary logarithm); value must not be 0.
+ALWAYS_INLINE unsigned bits_highest(uint64_t value) {
+    return 63u - (unsigned)__builtin_clzll(value);
+}
+
+ALWAYS_INLINE unsigned bits_count(uint64_t value) {
+    return (unsigned)__builtin_popcountll(value);
+}
+
+// The lowest `count` bits set; count from 0 to 64.
+ALWAYS_INLINE uint64_t bits_low_mask(unsigned count) {
+    return count >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << count) - 1;
+}
+
+ALWAYS_INLINE uint32_t bits_rotate_right(uint32_t value, unsigned count) {
+    return (value >> (count & 31)) | (value << ((32 - count) & 31));
+}
+
+// Multiplicative inverse of an odd number modulo 2^32, by Newton's iteration (each step doubles the right bits).
+ALWAYS_INLINE uint32_t bits_inverse(uint32_t odd) {
+    uint32_t inverse = odd; // right in the lowest 3 bits
+    for (int step = 0; step < 4; step++)
+        inverse *= 2 - odd * inverse;
+    return inverse;
+}
+
+// Start of the lowest run of `length` set bits in mask, or 32. length from 1 to 32.
+ALWAYS_INLINE unsigned bits_find_run(uint32_t mask, unsigned length) {
+    unsigned have = 1;
+    while (have < length && mask != 0) { // at most 5 turns: each doubles the length that a set bit stands for
+        unsigned step = length - have < have ? length - have : have;
+        mask &= mask >> step;
+        have += step;
+    }
+    return mask == 0 ? 32 : (unsigned)__builtin_ctz(mask);
+}
+
+// Length of the longest run of set bits in mask.
+ALWAYS_INLINE unsigned bits_longest_run(uint32_t mask) {
+    unsigned length = 0;
+    for (; mask != 0; length++) // at most 32 turns
+        mask &= mask >> 1;
+    return length;
+}
+
+#endif

@@ -1,0 +1,91 @@
+// Every chosen number of the library, with its unit and the reason for it. What follows from others is computed and
+// asserted where it is used.
+#ifndef BASE_TUNING_H
+#define BASE_TUNING_H
+
+#include "base/compiler.h"
+
+#define KIB ((size_t)1 << 10)
+#define MIB ((size_t)1 << 20)
+#define GIB ((size_t)1 << 30)
+
+// --- Address space -------------------------------------------------------------------------------------------------
+// A slice is the unit of the slice table: small enough that a slab of small blocks wastes little, large enough that
+// the table is 1/16384 of the window.
+#define SLICE_SHIFT 16
+#define SLICE_BYTES ((size_t)1 << SLICE_SHIFT)
+// A group is a huge page of slices: filled before the next, so that small heaps sit in few huge pages.
+#define GROUP_SLICES 32
+#define GROUP_BYTES (GROUP_SLICES * SLICE_BYTES)
+// The window: this multiple of the machine's memory leaves room for fragmentation of address space; the tables that
+// cover it cost 1/5000 of it in address space, and memory only where used.
+#define WINDOW_MEMORY_MULTIPLE 4
+#define WINDOW_MIN_BYTES (64 * GIB)
+#define WINDOW_MAX_BYTES (4096 * GIB)
+// A window that had to be reserved as a whole (sanitizers, valgrind, exhausted address space) starts here and halves.
+#define WINDOW_FALLBACK_BYTES (64 * GIB)
+// At most this part of RLIMIT_AS is set aside for the window and its tables.
+#define WINDOW_LIMIT_SHARE 4
+// Growth of the window: a system call's cost is spread over this much, without mapping far beyond need.
+#define GROW_MIN_BYTES (4 * MIB)
+#define GROW_MAX_BYTES (64 * MIB)
+// Metadata comes in chunks of this size: ten thread heaps or some ten thousand slab descriptors.
+#define META_CHUNK_BYTES MIB
+
+// --- Size classes --------------------------------------------------------------------------------------------------
+#define BLOCK_ALIGN 16                // what malloc promises on 64-bit machines
+#define CLASS_LINEAR_MAX 256          // bytes; 16-byte steps up to here, where 1/8 of a size is less than a step
+#define CLASS_LINEAR_COUNT 16
+#define CLASS_FINE_MAX (32 * KIB)     // bytes; 8 classes per doubling up to here: at most 12.5 % of a block is rounding
+#define CLASS_FINE_DOUBLINGS 7
+#define CLASS_FINE_STEPS 8
+#define CLASS_LARGE_MAX MIB           // bytes; 4 classes per doubling up to here: blocks of whole pages
+#define CLASS_LARGE_DOUBLINGS 5
+#define CLASS_LARGE_STEPS 4
+#define CLASS_COUNT \
+    (CLASS_LINEAR_COUNT + CLASS_FINE_DOUBLINGS * CLASS_FINE_STEPS + CLASS_LARGE_DOUBLINGS * CLASS_LARGE_STEPS)
+#define CLASS_FIRST_LARGE (CLASS_LINEAR_COUNT + CLASS_FINE_DOUBLINGS * CLASS_FINE_STEPS)
+// Blocks below a cache line share lines: their slabs have a holder, and only the holder's thread reuses them.
+#define CLASS_HELD_COUNT 3
+
+// --- Slabs ---------------------------------------------------------------------------------------------------------
+#define SLAB_MIN_BLOCKS 8             // below this the slab grows, up to SLAB_MAX_SLICES
+#define SLAB_MAX_SLICES 16
+
+// --- Thread stacks -------------------------------------------------------------------------------------------------
+// Slots of a stack's cell. 1 KiB cells put stack ends on 4 of the 64 sets of a first-level cache page; tops wander over
+// the cell, so 32 hot classes stay within the associativity.
+#define STACK_SLOTS 128
+#define STACK_BYTES (STACK_SLOTS * sizeof(void *))
+#define STACK_MAX_DEPTH (STACK_SLOTS - 1) // the lowest slot holds the NULL below the bottom
+#define STACK_MAX_BATCH (STACK_SLOTS / 2)
+// A thread's free blocks of one class: at most this many bytes, at least so many blocks.
+#define STACK_CLASS_BYTES (128 * KIB)
+#define STACK_MIN_DEPTH 4
+// Depth with which a class starts in a thread, and below which a stack that only flushes does not shrink.
+#define STACK_START_DEPTH 32
+// First refill of a class in a thread: few blocks, so that a short-lived thread carves little; doubles each time.
+#define STACK_START_BATCH 4
+// Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.
+#define STACK_SHRINK_FLUSHES 8
+// The same for large classes, whose slots are granted one class at a time,
+#define STACK_LARGE_CLASS_BYTES (256 * KIB)
+// and what one thread may keep of all of them.
+#define STACK_LARGE_BYTES (2 * MIB)
+// A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
+#define STACK_LARGE_IDLE_TURNS 64
+#define OUTBOX_BLOCKS 64              // blocks of held classes waiting to go home
+
+// --- Giving memory back --------------------------------------------------------------------------------------------
+#define RETAIN_MIN_BYTES (16 * MIB)   // free but resident memory that is always allowed
+#define RETAIN_SHARE 8                // and this part of what is in use, if that is more
+#define PURGE_BATCH_RUNS 32           // runs purged per turn outside the lock
+#define PURGE_SLACK_SHARE 4           // a purge goes this part below the bound, so that purges come in batches
+
+// --- Big blocks ----------------------------------------------------------------------------------------------------
+#define BIG_RUN_MAX_BYTES (32 * MIB)  // above it a block has a mapping of its own
+
+// --- Locks ---------------------------------------------------------------------------------------------------------
+#define LOCK_SPINS 64                 // tries before sleeping: about a critical section's length
+
+#endif

@@ -1,0 +1,129 @@
+// Empties a thread's stacks into slabs.
+#include "heap/heap.h"
+#include "sys/options.h"
+
+unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
+    const struct heap_class *own = &heap->classes[class_index];
+    if (own->depth == 0)
+        return 0;
+    void *const *bottom = heap->cells[own->cell - 1] + STACK_SLOTS - own->depth;
+    return (unsigned)(load_relaxed(&heap->stacks->top[class_index]) - bottom);
+}
+
+void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
+    struct heap_class *own = &heap->classes[class_index];
+    unsigned have = heap_stack_blocks(heap, class_index);
+    if (have <= keep)
+        return;
+    void *blocks[STACK_SLOTS];
+    void **bottom = heap_bottom(heap, class_index);
+    unsigned count = have - keep;
+    for (unsigned i = 0; i < count; i++) // the oldest: least likely to be in the cache
+        blocks[i] = bottom[i];
+    for (unsigned i = 0; i < keep; i++)
+        bottom[i] = bottom[count + i];
+    store_relaxed(&heap->stacks->top[class_index], bottom + keep);
+    compiler_fence(); // T4: off the stack before a bit says free; a fork child must never find both
+    count_add(&own->counters.flushes, 1);
+    count_add(&own->counters.flushed_blocks, count);
+    put_blocks(blocks, count, class_index, &heap->holder);
+}
+
+void heap_flush_outbox(struct heap *heap) {
+    unsigned count = heap->outbox_blocks;
+    if (count == 0)
+        return;
+    heap->outbox_blocks = 0;
+    compiler_fence(); // as in heap_flush
+    put_blocks(heap->outbox, count, PUT_ANY_CLASS, &heap->holder);
+}
+
+// Gives a lease up; the slab goes to its depot or back.
+static void heap_unlease(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    struct slab *slab = own->slab;
+    if (slab == NULL)
+        return;
+    store_relaxed(&heap->holder.in_transit, slab);
+    store_relaxed(&own->slab, NULL);
+    depot_unlease(slab, &heap->holder);
+}
+
+void heap_empty(struct heap *heap) {
+    heap_flush_outbox(heap);
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        heap_flush(heap, i, 0);
+        heap_unlease(heap, i);
+    }
+}
+
+void heap_look_around(struct heap *heap) {
+    uint32_t trim_turn = load_relaxed(&heap_trim_turn);
+    if (UNLIKELY(heap->trim_turn != trim_turn)) {
+        heap->trim_turn = trim_turn;
+        heap_empty(heap);
+        return;
+    }
+    if (heap->cells_used == 0)
+        return;
+    heap->cell_look = heap->cell_look + 1 < heap->cells_used ? heap->cell_look + 1 : 0;
+    unsigned class_index = heap->cell_classes[heap->cell_look];
+    struct heap_class *own = &heap->classes[class_index];
+    unsigned blocks = heap_stack_blocks(heap, class_index);
+    if (blocks > 0 && blocks == own->idle_blocks)
+        heap_flush(heap, class_index, blocks / 2);
+    own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
+}
+
+// A stack that only flushes keeps less each time: its thread is in a phase of freeing.
+static void heap_flush_full(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    own->last_turn = ++heap->turn;
+    own->flush_streak += own->flush_streak < UINT8_MAX;
+    bool freeing = own->flush_streak >= STACK_SHRINK_FLUSHES / 2;
+    heap_flush(heap, class_index, freeing ? 0 : own->depth / 2);
+    if (own->flush_streak % STACK_SHRINK_FLUSHES == 0 && own->depth > STACK_START_DEPTH)
+        heap_set_depth(heap, class_index, own->depth / 2);
+    if (freeing && own->slab != NULL && slab_is_wholly_free(own->slab))
+        heap_unlease(heap, class_index);
+}
+
+static void heap_send_home(struct heap *heap, void *block, unsigned class_index) {
+    if (heap->outbox_blocks == OUTBOX_BLOCKS) {
+        heap_look_around(heap);
+        heap_flush_outbox(heap);
+    }
+    heap->outbox[heap->outbox_blocks] = block;
+    compiler_fence(); // T4, for the outbox
+    heap->outbox_blocks++;
+    count_add(&heap->classes[class_index].counters.remote_flushed_blocks, 1);
+}
+
+void heap_take_back(void *block, uint32_t word) {
+    unsigned class_index = (word & SLICE_CODE_MASK) - SLICE_FIRST_CLASS;
+    uint32_t tag = word & ~(uint32_t)SLICE_CODE_MASK;
+    struct heap *heap = heap_mine();
+    if (UNLIKELY(heap == NULL)) {
+        heap_spare_put(block, class_index);
+        return;
+    }
+    if (tag != 0 && tag != heap->holder.tag && options.fastlane == OPTION_FASTLANE_ON) {
+        heap_send_home(heap, block, class_index);
+        return;
+    }
+    struct heap_class *own = &heap->classes[class_index];
+    if (own->depth == 0 && !heap_grant_stack(heap, class_index)) {
+        own->last_turn = ++heap->turn;
+        count_add(&own->counters.flushed_blocks, 1);
+        put_blocks(&block, 1, class_index, &heap->holder);
+        return;
+    }
+    if (heap_stack_blocks(heap, class_index) == own->depth) {
+        heap_look_around(heap);
+        heap_flush_full(heap, class_index);
+    }
+    void **top = heap->stacks->top[class_index];
+    *top = block;
+    compiler_fence(); // T4
+    store_relaxed(&heap->stacks->top[class_index], top + 1);
+}

@@ -1,0 +1,107 @@
+// A thread's heap: its stacks' storage, its leases, its counters. Owned by one thread at a time; never freed, reused by
+// later threads (type-stable).
+//
+// H1. A class with a stack has depth > 0 and a cell; a class without has its top on the constant stack (T2).
+// H2. classes[c].slab is LEASED by this heap, or NULL.
+// H3. A heap is in the registry from its first use on; `stacks` is NULL while no thread has it.
+#ifndef HEAP_HEAP_H
+#define HEAP_HEAP_H
+
+#include "heap/stacks.h"
+#include "slab/put.h"
+
+struct heap_counters {
+#define COUNTER(name, what) uint64_t name;
+#include "count/counters.def"
+#undef COUNTER
+};
+
+struct heap_class {
+    struct slab *slab; // H2
+    struct heap_counters counters;
+    uint32_t last_turn;   // heap->turn at the last refill or flush
+    uint8_t cell;         // number of the stack's cell + 1; 0: none yet
+    uint8_t depth;        // capacity of the stack; 0: no stack (H1)
+    uint8_t batch;        // blocks of the next refill
+    uint8_t flush_streak; // flushes since the last refill
+    uint8_t idle_blocks;  // blocks in the stack when last looked at
+};
+
+struct heap {
+    struct holder holder; // first: see heap_of_holder
+    struct stacks *stacks; // H3
+    struct list link;      // in the registry
+    struct list free_link; // among heaps without a thread
+#ifdef HAKMEM_TLS_POINTER
+    struct stacks own_stacks; // what the thread's pointer points to
+#endif
+    size_t large_bytes;    // capacity granted to stacks of large classes
+    uint32_t turn;         // refills and flushes so far
+    uint32_t trim_turn;    // last request of malloc_trim obeyed
+    uint8_t cells_used;
+    uint8_t cell_look; // next cell to look at for idleness
+    uint8_t outbox_blocks;
+    uint8_t cell_classes[CLASS_COUNT]; // class of each cell
+    struct heap_class classes[CLASS_COUNT];
+    void *outbox[OUTBOX_BLOCKS];
+    void *cells[CLASS_COUNT][STACK_SLOTS] __attribute__((aligned(STACK_BYTES)));
+};
+
+// --- Of the calling thread -------------------------------------------------------------------------------------------
+
+// The thread's heap, made at its first slow call; NULL: the thread has ended, or there is no memory for a heap.
+INTERNAL struct heap *heap_mine(void);
+// A block of the class by the cold path, for a thread with or without a heap. NULL: no memory.
+INTERNAL void *heap_refill(unsigned class_index);
+// Takes back a block in the window of class `class_index` whose slice word is `word`.
+INTERNAL void heap_take_back(void *block, uint32_t word);
+
+// For threads that have no heap: one block at a time, from a heap that all of them share.
+INTERNAL void *heap_spare_take(unsigned class_index);
+INTERNAL void heap_spare_put(void *block, unsigned class_index);
+
+// --- The process ---------------------------------------------------------------------------------------------------
+
+// Sets the whole library up, once; false: there is no address space for it.
+INTERNAL bool heap_process_start(void);
+// Fork: takes every lock; lets go in the parent; in the child also takes over what the other threads had.
+INTERNAL void heap_fork_prepare(void);
+INTERNAL void heap_fork_parent(void);
+INTERNAL void heap_fork_child(void);
+// Calls back for every heap there is, with the registry's lock held.
+INTERNAL void heap_for_each(void (*visit)(struct heap *heap, void *context), void *context);
+// Gives back all that can be without waiting for other threads; true if something was.
+INTERNAL bool heap_trim(size_t keep_bytes);
+
+// --- Parts -----------------------------------------------------------------------------------------------------------
+
+// Makes the batch at the bottom of a stack go home; `keep` newest blocks stay.
+INTERNAL void heap_flush(struct heap *heap, unsigned class_index, unsigned keep);
+INTERNAL void heap_flush_outbox(struct heap *heap);
+// Takes up to `want` blocks of the class from slabs.
+INTERNAL unsigned heap_take(struct heap *heap, unsigned class_index, void **blocks, unsigned want);
+// Every stack and the outbox; leases are given up.
+INTERNAL void heap_empty(struct heap *heap);
+// Looks at one other stack: one that did not move since the last look is flushed by half. Obeys malloc_trim.
+INTERNAL void heap_look_around(struct heap *heap);
+// In a fork child: brings home the blocks of one thread that did not come along, if one is left.
+INTERNAL void heap_adopt_orphan(void);
+// Sets the capacity of an empty stack.
+INTERNAL void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth);
+// Gives the class a stack, if it may have one.
+INTERNAL bool heap_grant_stack(struct heap *heap, unsigned class_index);
+// Number of blocks in a stack.
+INTERNAL unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index);
+
+ALWAYS_INLINE void **heap_cell_end(struct heap *heap, unsigned class_index) {
+    return heap->cells[heap->classes[class_index].cell - 1] + STACK_SLOTS;
+}
+
+ALWAYS_INLINE void **heap_bottom(struct heap *heap, unsigned class_index) {
+    return heap_cell_end(heap, class_index) - heap->classes[class_index].depth;
+}
+
+// Request of malloc_trim to all threads: grows by each.
+SHARED uint32_t heap_trim_turn;
+
+#endif

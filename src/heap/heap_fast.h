@@ -1,0 +1,42 @@
+// The fast path, the whole of it: a thread's own stacks and one table. Nothing else belongs here.
+#ifndef HEAP_HEAP_FAST_H
+#define HEAP_HEAP_FAST_H
+
+#include "heap/stacks.h"
+#include "region/window.h"
+#include "slab/size_class.h"
+
+// Pops a block of the class; NULL: the cold path's turn.
+ALWAYS_INLINE void *stack_pop(unsigned class_index) {
+    void **newest = load_fast(&thread_stacks.top[class_index]) - 1;
+    void *block = *newest;
+    if (LIKELY(block != NULL))
+        store_fast(&thread_stacks.top[class_index], newest);
+    return block;
+}
+
+// Pushes a block of the class; false: the stack is full, the cold path's turn.
+ALWAYS_INLINE bool stack_push(unsigned class_index, void *block) {
+    void **top = load_fast(&thread_stacks.top[class_index]);
+    if (UNLIKELY(((uintptr_t)top & STACK_MASK) == 0))
+        return false;
+    *top = block;
+    store_fast(&thread_stacks.top[class_index], top + 1);
+    return true;
+}
+
+// Frees a block that this thread may keep; false: everything else.
+ALWAYS_INLINE bool stack_free(void *block) {
+    size_t slice = window_slice_of(block);
+    if (UNLIKELY(slice >= window.limit))
+        return false;
+    uint32_t word = load_relaxed(&window.words[slice]);
+    if (LIKELY(word - SLICE_FIRST_CLASS < CLASS_COUNT))
+        return stack_push(word - SLICE_FIRST_CLASS, block);
+    word ^= thread_stacks.tag;
+    if (LIKELY(word - SLICE_FIRST_CLASS < CLASS_COUNT))
+        return stack_push(word - SLICE_FIRST_CLASS, block);
+    return false;
+}
+
+#endif

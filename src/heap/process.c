@@ -1,0 +1,56 @@
+// The process as a whole: start, and trimming on request.
+#include "heap/registry.h"
+#include "policy/snapshot.h"
+#include "region/runs.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_STARTED, PROCESS_FAILED };
+
+static uint32_t process_state;
+static struct snapshot snapshot_initial;
+
+static bool process_start_parts(void) {
+    os_start();
+    options_read(os_environment(), os_facts.secure);
+    size_class_start();
+    snapshot_default(&snapshot_initial, size_class_bytes);
+    snapshot_publish(&snapshot_initial);
+    depot_start();
+    if (!window_start() || !runs_start())
+        return false;
+    registry_start();
+    return registry.spare != NULL && os_thread_exit_register(registry_thread_ended);
+}
+
+static COLD bool process_start_slow(void) {
+    uint32_t expected = PROCESS_NEW;
+    if (swap_acquire(&process_state, expected, PROCESS_STARTING)) { // acquire: none before; one thread wins
+        bool started = process_start_parts();
+        // release: what was set up comes before; pairs with the load in heap_process_start
+        store_release(&process_state, (uint32_t)(started ? PROCESS_STARTED : PROCESS_FAILED));
+        os_wake_all(&process_state);
+        if (started)
+            os_fork_register(heap_fork_prepare, heap_fork_parent, heap_fork_child); // may allocate: after the start
+        return started;
+    }
+    while (load_acquire(&process_state) == PROCESS_STARTING) // acquire: pairs with the release above
+        os_wait(&process_state, PROCESS_STARTING);
+    return load_acquire(&process_state) == PROCESS_STARTED; // acquire: as above
+}
+
+bool heap_process_start(void) {
+    if (LIKELY(load_acquire(&process_state) == PROCESS_STARTED)) // acquire: pairs with process_start_slow
+        return true;
+    return process_start_slow();
+}
+
+bool heap_trim(size_t keep_bytes) {
+    if (!heap_process_start())
+        return false;
+    shared_add(&heap_trim_turn, 1);
+    struct heap *heap = heap_mine();
+    if (heap != NULL)
+        heap_look_around(heap);
+    return runs_purge(keep_bytes);
+}

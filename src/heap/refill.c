@@ -1,0 +1,165 @@
+// Fills a thread's stack from slabs.
+#include "heap/registry.h"
+#include "policy/snapshot.h"
+#include "sys/options.h"
+
+// A slab for the class to lease: one that waits in the depot, else a new one. NULL: no memory.
+static struct slab *heap_lease(struct heap *heap, unsigned class_index, unsigned want, bool may_make) {
+    struct slab *slab = depot_lease(class_index, &heap->holder, want);
+    if (slab == NULL && may_make) {
+        slab = slab_make(class_index, &heap->holder);
+        store_relaxed(&heap->holder.in_transit, slab);
+    }
+    store_relaxed(&heap->classes[class_index].slab, slab);
+    store_relaxed(&heap->holder.in_transit, NULL);
+    return slab;
+}
+
+unsigned heap_take(struct heap *heap, unsigned class_index, void **blocks, unsigned want) {
+    struct heap_class *own = &heap->classes[class_index];
+    unsigned count = 0;
+    // Each turn ends with a block, or leaves a slab; a slab that keeps getting single blocks back ends it early.
+    while (count < want) {
+        struct slab *slab = own->slab;
+        if (slab == NULL)
+            slab = heap_lease(heap, class_index, want - count, count == 0);
+        if (slab == NULL)
+            break;
+        count += slab_take(slab, blocks + count, want - count);
+        if (count == want && size_classes[class_index].blocks > SLAB_MIN_BLOCKS)
+            break; // few-block slabs leave at once, so that their last free gives them back
+        if (!slab_is_exhausted(slab)) {
+            if (count == want)
+                break;
+        } else if (slab_leased_to_full(slab)) {
+            store_relaxed(&own->slab, NULL);
+        }
+    }
+    count_add(&own->counters.refilled_blocks, count);
+    return count;
+}
+
+void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
+    store_relaxed(&heap->stacks->top[class_index], CONSTANT_TOP);
+    compiler_fence(); // a fork child must not read the old top by the new depth: what lies between is long in use
+    heap->classes[class_index].depth = (uint8_t)depth;
+    void **bottom = heap_bottom(heap, class_index);
+    bottom[-1] = NULL; // T1
+    compiler_fence();
+    store_relaxed(&heap->stacks->top[class_index], bottom);
+}
+
+static unsigned heap_start_depth(const struct snapshot *snapshot, unsigned class_index) {
+    unsigned depth = snapshot->depth[class_index];
+    depth = depth < 1 ? 1 : depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth; // P1
+    return depth < STACK_START_DEPTH ? depth : STACK_START_DEPTH;
+}
+
+// Takes the grant of the large class that was used longest ago, if that is long enough.
+static void heap_revoke_idle_grant(struct heap *heap) {
+    unsigned oldest = CLASS_COUNT;
+    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_COUNT; i++) {
+        uint32_t age = heap->turn - heap->classes[i].last_turn;
+        if (heap->classes[i].depth > 0 && age > STACK_LARGE_IDLE_TURNS &&
+            (oldest == CLASS_COUNT || age > heap->turn - heap->classes[oldest].last_turn))
+            oldest = i;
+    }
+    if (oldest == CLASS_COUNT)
+        return;
+    heap_flush(heap, oldest, 0);
+    store_relaxed(&heap->stacks->top[oldest], CONSTANT_TOP);
+    heap->large_bytes -= heap->classes[oldest].depth * class_bytes(oldest);
+    heap->classes[oldest].depth = 0;
+}
+
+bool heap_grant_stack(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    const struct snapshot *snapshot = snapshot_now();
+    unsigned depth = heap_start_depth(snapshot, class_index);
+    CHECK(own->depth == 0);
+    if (options.fastlane == OPTION_FASTLANE_OFF)
+        return false;
+    if (class_index >= CLASS_FIRST_LARGE) {
+        size_t bytes = depth * class_bytes(class_index);
+        if (heap->large_bytes + bytes > snapshot->large_bytes)
+            heap_revoke_idle_grant(heap);
+        if (heap->large_bytes + bytes > snapshot->large_bytes)
+            return false;
+        heap->large_bytes += bytes;
+    }
+    if (own->cell == 0) {
+        heap->cell_classes[heap->cells_used] = (uint8_t)class_index;
+        own->cell = ++heap->cells_used;
+    }
+    own->batch = depth / 2 < STACK_START_BATCH ? (uint8_t)((depth + 1) / 2) : STACK_START_BATCH;
+    own->flush_streak = 0;
+    heap_set_depth(heap, class_index, depth);
+    return true;
+}
+
+// A class that keeps running empty gets larger batches, then a deeper stack. The stack is empty.
+static void heap_grow_stack(struct heap *heap, unsigned class_index, const struct snapshot *snapshot) {
+    struct heap_class *own = &heap->classes[class_index];
+    unsigned most = snapshot->depth[class_index];
+    most = most > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : most; // P1
+    unsigned batch = own->batch * 2u;
+    if (batch > own->depth / 2u && own->depth < most && class_index < CLASS_FIRST_LARGE) {
+        unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;
+        heap_set_depth(heap, class_index, depth);
+    }
+    unsigned limit = (own->depth + 1u) / 2;
+    batch = batch > limit ? limit : batch;
+    if (snapshot->batch[class_index] != 0 && batch > snapshot->batch[class_index])
+        batch = snapshot->batch[class_index];
+    own->batch = (uint8_t)batch;
+}
+
+static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    void *blocks[STACK_MAX_BATCH];
+    unsigned want = own->batch;
+    CHECK(heap_stack_blocks(heap, class_index) == 0 && want >= 1 && want <= STACK_MAX_BATCH);
+    unsigned count = heap_take(heap, class_index, blocks, want);
+    if (count == 0)
+        return NULL;
+    own->flush_streak = 0;
+    own->last_turn = ++heap->turn;
+    heap_grow_stack(heap, class_index, snapshot_now());
+    count_add(&own->counters.refills, 1);
+    // Lowest address on top: it goes first, so that fresh memory is touched in order.
+    void **top = heap_bottom(heap, class_index);
+    for (unsigned i = count - 1; i > 0; i--)
+        *top++ = blocks[i];
+    compiler_fence(); // T4
+    store_relaxed(&heap->stacks->top[class_index], top);
+    return blocks[0];
+}
+
+// One block without a stack.
+static void *heap_take_one(struct heap *heap, unsigned class_index) {
+    void *block;
+    heap->classes[class_index].last_turn = ++heap->turn;
+    return heap_take(heap, class_index, &block, 1) == 1 ? block : NULL;
+}
+
+static void *heap_try_refill(struct heap *heap, unsigned class_index) {
+    if (heap->classes[class_index].depth == 0 && !heap_grant_stack(heap, class_index))
+        return heap_take_one(heap, class_index);
+    return heap_refill_stack(heap, class_index);
+}
+
+void *heap_refill(unsigned class_index) {
+    struct heap *heap = heap_mine();
+    if (UNLIKELY(heap == NULL))
+        return heap_spare_take(class_index);
+    if (UNLIKELY(load_relaxed(&registry.orphan_count) != 0))
+        heap_adopt_orphan();
+    heap_look_around(heap);
+    void *block = heap_try_refill(heap, class_index);
+    if (UNLIKELY(block == NULL)) { // what this thread and the others can spare goes back first, then once more
+        shared_add(&heap_trim_turn, 1);
+        heap_empty(heap);
+        block = heap_try_refill(heap, class_index);
+    }
+    return block;
+}

@@ -1,0 +1,183 @@
+// Heaps and threads: which thread has which heap, from a thread's first slow call to its end.
+#include "heap/heap.h"
+#include "heap/registry.h"
+#include "region/meta.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+INTERNAL struct constant_stack constant_stack __attribute__((aligned(STACK_BYTES)));
+
+#define STACKS_INITIAL {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}, .tag = STACKS_TAG_NONE}
+
+#ifdef HAKMEM_TLS_POINTER
+// Shared by all threads without a heap; never written: both of the fast path's tests fail on it (T2).
+static struct stacks stacks_not_started = STACKS_INITIAL;
+static struct stacks stacks_ended = {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}, .tag = STACKS_TAG_NONE, .ended = 1};
+INTERNAL __thread struct stacks *thread_stacks_pointer __attribute__((tls_model("initial-exec"))) = &stacks_not_started;
+#else
+INTERNAL __thread struct stacks thread_stacks __attribute__((tls_model("initial-exec"))) = STACKS_INITIAL;
+#endif
+
+INTERNAL struct registry registry = {.lock = LOCK_INIT(registry), .spare_lock = LOCK_INIT(spare)};
+INTERNAL uint32_t heap_trim_turn;
+
+#ifdef HAKMEM_TLS_POINTER
+static void thread_take_stacks(struct heap *heap) {
+    heap->own_stacks = stacks_not_started;
+    heap->stacks = &heap->own_stacks;
+    thread_stacks_pointer = heap->stacks;
+}
+
+static void thread_leave_stacks(void) {
+    thread_stacks_pointer = &stacks_ended;
+}
+#else
+static void thread_take_stacks(struct heap *heap) {
+    heap->stacks = &thread_stacks;
+}
+
+static void thread_leave_stacks(void) {
+    thread_stacks.tag = STACKS_TAG_NONE;
+    thread_stacks.heap = NULL;
+    thread_stacks.ended = 1;
+}
+#endif
+
+// Bookkeeping of a heap that has no stack yet.
+void registry_forget_stacks(struct heap *heap) {
+    heap->cells_used = 0;
+    heap->cell_look = 0;
+    heap->large_bytes = 0;
+    heap->outbox_blocks = 0;
+    heap->trim_turn = load_relaxed(&heap_trim_turn);
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        heap->classes[i].cell = 0;
+        heap->classes[i].depth = 0;
+        heap->classes[i].idle_blocks = 0;
+        heap->classes[i].last_turn = 0;
+    }
+    heap->turn = 0;
+}
+
+struct heap *registry_new_heap(void) {
+    struct heap *heap = meta_take(sizeof(struct heap), HEAP_ALIGN);
+    if (heap == NULL)
+        return NULL;
+    lock_acquire(&registry.lock);
+    uint32_t number = ++registry.heaps;
+    list_add_last(&registry.all, &heap->link);
+    list_init(&heap->free_link);
+    lock_release(&registry.lock);
+    // A tag has 24 bits; heaps beyond share tags, which costs locality alone.
+    uint32_t tag = (number % 0xfffffe + 1) << SLICE_TAG_SHIFT;
+    depot_holder_start(&heap->holder, tag);
+    return heap;
+}
+
+// A heap whose thread has gone, or a new one.
+static struct heap *registry_take_heap(void) {
+    struct heap *heap = NULL;
+    lock_acquire(&registry.lock);
+    if (!list_is_empty(&registry.without_thread)) {
+        heap = LIST_OWNER(registry.without_thread.next, struct heap, free_link);
+        list_remove(&heap->free_link);
+    }
+    lock_release(&registry.lock);
+    if (heap == NULL)
+        return registry_new_heap();
+    depot_holder_revived(&heap->holder);
+    return heap;
+}
+
+static COLD struct heap *thread_start(void) {
+    if (thread_stacks.ended != 0 || !heap_process_start())
+        return NULL;
+    struct heap *heap = registry_take_heap();
+    if (heap == NULL)
+        return NULL;
+    registry_forget_stacks(heap);
+    lock_acquire(&registry.lock); // readers of other threads' tops hold it
+    thread_take_stacks(heap);
+    lock_release(&registry.lock);
+    thread_stacks.heap = heap;
+    if (options.fastlane == OPTION_FASTLANE_ON)
+        thread_stacks.tag = heap->holder.tag;
+    os_thread_exit_arm(heap); // last: it may allocate
+    return heap;
+}
+
+struct heap *heap_mine(void) {
+    struct heap *heap = thread_stacks.heap;
+    return LIKELY(heap != NULL) ? heap : thread_start();
+}
+
+void registry_end_heap(struct heap *heap) {
+    heap_empty(heap);
+    depot_holder_ended(&heap->holder);
+    lock_acquire(&registry.lock);
+    heap->stacks = NULL; // H3
+    list_add_first(&registry.without_thread, &heap->free_link);
+    lock_release(&registry.lock);
+}
+
+void registry_thread_ended(void *value) {
+    struct heap *heap = value;
+    if (thread_stacks.heap != heap)
+        return;
+    heap_empty(heap);
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        store_relaxed(&thread_stacks.top[i], CONSTANT_TOP);
+    registry_forget_stacks(heap);
+    registry_end_heap(heap);
+    thread_leave_stacks();
+}
+
+void registry_start(void) {
+    list_init(&registry.all);
+    list_init(&registry.without_thread);
+    list_init(&registry.orphans);
+    registry.spare = registry_new_heap();
+}
+
+void registry_add_orphan(struct heap *heap) {
+    heap->stacks = NULL;
+    list_add_last(&registry.orphans, &heap->free_link);
+    store_relaxed(&registry.orphan_count, registry.orphan_count + 1);
+}
+
+struct heap *registry_take_orphan(void) {
+    struct heap *heap = NULL;
+    lock_acquire(&registry.lock);
+    if (!list_is_empty(&registry.orphans)) {
+        heap = LIST_OWNER(registry.orphans.next, struct heap, free_link);
+        list_remove(&heap->free_link);
+        store_relaxed(&registry.orphan_count, registry.orphan_count - 1);
+    }
+    lock_release(&registry.lock);
+    return heap;
+}
+
+void *heap_spare_take(unsigned class_index) {
+    void *block = NULL;
+    if (!heap_process_start())
+        return NULL;
+    lock_acquire(&registry.spare_lock);
+    if (registry.spare != NULL && heap_take(registry.spare, class_index, &block, 1) != 1)
+        block = NULL;
+    lock_release(&registry.spare_lock);
+    return block;
+}
+
+void heap_spare_put(void *block, unsigned class_index) {
+    lock_acquire(&registry.spare_lock);
+    count_add(&registry.spare->classes[class_index].counters.flushed_blocks, 1);
+    put_blocks(&block, 1, class_index, &registry.spare->holder);
+    lock_release(&registry.spare_lock);
+}
+
+void heap_for_each(void (*visit)(struct heap *heap, void *context), void *context) {
+    lock_acquire(&registry.lock);
+    for (struct list *node = registry.all.next; node != &registry.all && node != NULL; node = node->next)
+        visit(LIST_OWNER(node, struct heap, link), context);
+    lock_release(&registry.lock);
+}

@@ -1,0 +1,35 @@
+// All heaps of the process.
+#ifndef HEAP_REGISTRY_H
+#define HEAP_REGISTRY_H
+
+#include "heap/heap.h"
+#include "sys/lock.h"
+
+struct registry {
+    struct lock lock;
+    struct lock spare_lock;
+    struct list all;            // heaps, by link; only grows. Under lock
+    struct list without_thread; // heaps to reuse, by free_link. Under lock
+    struct list orphans;        // after fork: heaps whose stacks still hold blocks, by free_link. Under lock
+    uint32_t orphan_count;      // hint for readers without the lock
+    uint32_t heaps;             // made so far. Under lock
+    struct heap *spare;         // serves threads without a heap. Under spare_lock
+};
+SHARED struct registry registry;
+
+// Heaps start on a page of their own.
+#define HEAP_ALIGN 4096
+
+INTERNAL struct heap *registry_new_heap(void);
+INTERNAL void registry_start(void);
+// Forgets a heap's stacks; they are empty or lost.
+INTERNAL void registry_forget_stacks(struct heap *heap);
+// A heap without stacks and without a thread goes to those to be reused.
+INTERNAL void registry_end_heap(struct heap *heap);
+// A heap whose thread did not come along into a fork child: its leases have been taken over, its blocks come later.
+INTERNAL void registry_add_orphan(struct heap *heap);
+INTERNAL struct heap *registry_take_orphan(void);
+// What the operating system calls when a thread ends; `value` is its heap.
+INTERNAL void registry_thread_ended(void *value);
+
+#endif

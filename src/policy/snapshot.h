@@ -1,0 +1,28 @@
+// The published decisions: one immutable snapshot, replaced as a whole, read where blocks move in bulk.
+//
+// P1. A wrong decision costs speed or memory, never correctness: whoever reads a value clamps it to what it can do.
+// P2. A published snapshot is never changed or freed; a new one takes its place.
+#ifndef POLICY_SNAPSHOT_H
+#define POLICY_SNAPSHOT_H
+
+#include "base/atomics.h"
+#include "base/tuning.h"
+
+struct snapshot {
+    uint8_t depth[CLASS_COUNT]; // most free blocks that a thread's stack of the class holds
+    uint8_t batch[CLASS_COUNT]; // most blocks that a refill moves
+    size_t large_bytes;         // of free blocks of large classes that a thread's stacks may hold
+};
+
+SHARED const struct snapshot *snapshot_pointer;
+
+// The snapshot in force. acquire: its content was written before it was published; pairs with snapshot_publish
+ALWAYS_INLINE const struct snapshot *snapshot_now(void) {
+    return load_acquire(&snapshot_pointer);
+}
+
+INTERNAL void snapshot_publish(const struct snapshot *snapshot);
+// The fixed defaults, for classes of the given block sizes.
+INTERNAL void snapshot_default(struct snapshot *snapshot, size_t (*bytes_of_class)(unsigned class_index));
+
+#endif

@@ -1,0 +1,38 @@
+// Runs: neighbouring slices of the window, handed out and taken back; purged when too much of them lies idle.
+//
+// R1. A slice is in use, free, or on its way to be purged (neither). `free` says free; `clean`, of a free slice, says
+//     that it was never touched or has been purged: it reads as zero and occupies no memory.
+// R2. Retained = free and not clean. After runs_give it is at most the bound (options retain_min, retain_share), but
+//     for what others are purging at that moment.
+// R3. The lowest group that has room serves first, so that a small heap sits in one huge page and high groups drain;
+//     purging starts at the highest.
+#ifndef REGION_RUNS_H
+#define REGION_RUNS_H
+
+#include "region/window.h"
+#include "sys/lock.h"
+
+SHARED struct lock runs_lock;
+SHARED struct lock runs_grow_lock;
+
+struct runs_totals {
+    size_t in_use_slices;
+    size_t free_slices;     // retained ones included
+    size_t retained_slices; // free and possibly resident
+    uint64_t purged_slices; // so far
+    uint64_t purges;        // system calls so far
+};
+
+// Takes `slices` neighbouring slices whose first is a multiple of `align` slices (a power of two). Returns the first,
+// NO_SLICE where there is no memory. *clean: all of it reads as zero. Words and info are the caller's to set.
+INTERNAL size_t runs_take(size_t slices, size_t align, bool *clean);
+// Gives slices back; their words are 0 already.
+INTERNAL void runs_give(size_t first, size_t slices);
+// Takes the free slices right behind a run; false where they are not free.
+INTERNAL bool runs_take_behind(size_t end, size_t slices);
+// Purges retained slices until at most `keep_bytes` are left; true if something was given back.
+INTERNAL bool runs_purge(size_t keep_bytes);
+INTERNAL struct runs_totals runs_count(void);
+INTERNAL bool runs_start(void);
+
+#endif

@@ -1,0 +1,163 @@
+// Lists and leases slabs.
+#include "slab/depot.h"
+
+INTERNAL struct depot depots[CLASS_COUNT];
+
+// Slabs that a lease looks at before it chooses: enough to prefer fuller ones, few enough for one lock hold.
+#define DEPOT_LOOKAHEAD_WORDS 16
+
+void depot_start(void) {
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        depots[i].lock.rank = LOCK_RANK_depot;
+        list_init(&depots[i].listed);
+        list_init(&depots[i].holders);
+    }
+}
+
+void depot_holder_start(struct holder *holder, uint32_t tag) {
+    holder->tag = tag;
+    holder->ended = false;
+    for (unsigned i = 0; i < CLASS_HELD_COUNT; i++) {
+        list_init(&holder->listed[i]);
+        list_init(&holder->depot_link[i]);
+    }
+}
+
+// The list in which a slab of this holder waits (D2). The depot's lock is held.
+static void depot_add(struct depot *depot, struct slab *slab) {
+    struct holder *holder = slab->holder;
+    unsigned class_index = slab->class_index;
+    depot->slabs++;
+    if (!class_is_held(class_index) || holder->ended) {
+        list_add_last(&depot->listed, &slab->link);
+        return;
+    }
+    if (list_is_empty(&holder->listed[class_index]))
+        list_add_last(&depot->holders, &holder->depot_link[class_index]);
+    list_add_last(&holder->listed[class_index], &slab->link);
+}
+
+static void depot_remove(struct depot *depot, struct slab *slab) {
+    struct holder *holder = slab->holder;
+    unsigned class_index = slab->class_index;
+    depot->slabs--;
+    list_remove(&slab->link);
+    if (class_is_held(class_index) && list_is_empty(&holder->listed[class_index]))
+        list_remove(&holder->depot_link[class_index]);
+}
+
+// The fullest among the first few of a list that have `want` blocks; else the one with the most.
+static struct slab *depot_choose(const struct list *listed, unsigned class_index, unsigned want) {
+    unsigned words = size_classes[class_index].words;
+    unsigned looks = words >= DEPOT_LOOKAHEAD_WORDS ? 1 : DEPOT_LOOKAHEAD_WORDS / words;
+    looks = looks > 4 ? 4 : looks;
+    struct slab *best = NULL;
+    unsigned best_blocks = 0;
+    for (struct list *node = listed->next; node != listed && looks > 0; node = node->next, looks--) {
+        struct slab *slab = LIST_OWNER(node, struct slab, link);
+        unsigned blocks = slab_free_blocks(slab);
+        bool better = best_blocks < want ? blocks > best_blocks : blocks >= want && blocks < best_blocks;
+        if (best == NULL || better) {
+            best = slab;
+            best_blocks = blocks;
+        }
+    }
+    return best;
+}
+
+struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned want) {
+    struct depot *depot = &depots[class_index];
+    struct slab *slab = NULL;
+    if (load_relaxed(&depot->slabs) == 0) // a hint: a slab listed just now is found next time
+        return NULL;
+    lock_acquire(&depot->lock);
+    if (class_is_held(class_index))
+        slab = depot_choose(&holder->listed[class_index], class_index, want);
+    if (slab == NULL)
+        slab = depot_choose(&depot->listed, class_index, want);
+    if (slab == NULL && !list_is_empty(&depot->holders)) {
+        struct holder *other = LIST_OWNER(depot->holders.next - class_index, struct holder, depot_link);
+        slab = depot_choose(&other->listed[class_index], class_index, want);
+    }
+    if (slab != NULL) {
+        depot_remove(depot, slab);
+        store_relaxed(&holder->in_transit, slab);
+        // D1; relaxed: only holders of the lock and the lessee act on LISTED and LEASED, freeing threads on FULL
+        store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
+        if (slab->holder != holder)
+            slab_set_holder(slab, holder);
+    }
+    lock_release(&depot->lock);
+    return slab;
+}
+
+void depot_unlease(struct slab *slab, struct holder *holder) {
+    struct depot *depot = &depots[slab->class_index];
+    store_relaxed(&holder->in_transit, slab);
+    lock_acquire(&depot->lock);
+    bool wholly_free = slab_is_wholly_free(slab); // S5; exact: we are the lessee
+    if (!wholly_free) {
+        depot_add(depot, slab);
+        // total order: a thread that frees the last block sees LISTED, or we saw its bit above. Pairs with put.c
+        exchange_total(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LISTED));
+        if (slab_is_wholly_free(slab)) { // its last block came back meanwhile, by somebody who saw LEASED
+            depot_remove(depot, slab);
+            store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
+            wholly_free = true;
+        }
+    }
+    lock_release(&depot->lock);
+    if (wholly_free)
+        slab_give_back(slab);
+    store_relaxed(&holder->in_transit, NULL);
+}
+
+void depot_list_full(struct slab *slab, uint64_t word, struct holder *lessee) {
+    CHECK(slab_state_of(word) == SLAB_FULL);
+    store_relaxed(&lessee->in_transit, slab);
+    // acquire: we see what the last lessee carved; total: one of several that saw FULL wins
+    if (swap_total(&slab->state, word, slab_word_with(word, SLAB_LEASED))) {
+        depot_unlease(slab, lessee);
+        return;
+    }
+    store_relaxed(&lessee->in_transit, NULL);
+}
+
+void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index, struct holder *lessee) {
+    struct depot *depot = &depots[class_index];
+    CHECK(slab_state_of(word) == SLAB_LISTED);
+    lock_acquire(&depot->lock);
+    bool ours = load_relaxed(&slab->state) == word && slab_is_wholly_free(slab);
+    if (ours) {
+        depot_remove(depot, slab);
+        store_relaxed(&lessee->in_transit, slab);
+        store_relaxed(&slab->state, slab_word_with(word, SLAB_LEASED));
+    }
+    lock_release(&depot->lock);
+    if (ours) {
+        slab_give_back(slab);
+        store_relaxed(&lessee->in_transit, NULL);
+    }
+}
+
+void depot_holder_ended(struct holder *holder) {
+    for (unsigned i = 0; i < CLASS_HELD_COUNT; i++) {
+        lock_acquire(&depots[i].lock);
+        holder->ended = true;
+        while (!list_is_empty(&holder->listed[i])) {
+            struct slab *slab = LIST_OWNER(holder->listed[i].next, struct slab, link);
+            list_remove(&slab->link);
+            list_add_last(&depots[i].listed, &slab->link);
+        }
+        list_remove(&holder->depot_link[i]);
+        lock_release(&depots[i].lock);
+    }
+}
+
+void depot_holder_revived(struct holder *holder) {
+    for (unsigned i = 0; i < CLASS_HELD_COUNT; i++) {
+        lock_acquire(&depots[i].lock);
+        holder->ended = false;
+        lock_release(&depots[i].lock);
+    }
+}

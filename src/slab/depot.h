@@ -1,0 +1,36 @@
+// Depots: each class's slabs that have free blocks and no lessee.
+//
+// D1. A slab is in a depot exactly while its state is LISTED; both change together under the depot's lock.
+// D2. Slabs of held classes wait in their holder's list while its thread lives, else, like all slabs of the other
+//     classes, in the common list. A holder with listed slabs is in the depot's list of holders.
+#ifndef SLAB_DEPOT_H
+#define SLAB_DEPOT_H
+
+#include "slab/slab.h"
+#include "sys/lock.h"
+
+struct depot {
+    struct lock lock;
+    uint32_t slabs;      // listed ones
+    struct list listed;  // oldest first
+    struct list holders; // D2, by their depot_link
+} __attribute__((aligned(64)));
+
+SHARED struct depot depots[CLASS_COUNT];
+
+INTERNAL void depot_start(void);
+INTERNAL void depot_holder_start(struct holder *holder, uint32_t tag);
+
+// LISTED → LEASED: a slab for `holder`, the fullest of some that have `want` blocks; NULL: none listed.
+INTERNAL struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned want);
+// LEASED → LISTED, or given back where wholly free (S5). By the lessee.
+INTERNAL void depot_unlease(struct slab *slab, struct holder *holder);
+// FULL → LISTED, or given back where wholly free; nothing where the slab's state is not `word` any more (S3).
+INTERNAL void depot_list_full(struct slab *slab, uint64_t word, struct holder *lessee);
+// LISTED → given back where it still is `word` and wholly free.
+INTERNAL void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index, struct holder *lessee);
+// The holder's thread has gone (or a new one has come): its listed slabs are everybody's.
+INTERNAL void depot_holder_ended(struct holder *holder);
+INTERNAL void depot_holder_revived(struct holder *holder);
+
+#endif

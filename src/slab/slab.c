@@ -1,0 +1,184 @@
+// Makes slabs, takes blocks out of them, ends them.
+#include "slab/slab.h"
+
+#include "region/meta.h"
+#include "region/runs.h"
+#include "sys/os.h"
+
+// Free descriptors by size in cache lines (S7). Under meta_lock.
+#define SLAB_LINE_BYTES 64
+#define SLAB_MAX_LINES 9
+static struct list free_slabs[SLAB_MAX_LINES + 1];
+static struct slab_totals slab_totals[CLASS_COUNT];
+
+static size_t slab_lines(const struct size_class *row) {
+    size_t lines = (sizeof(struct slab) - sizeof(uint64_t[3]) + row->words * sizeof(uint64_t) + SLAB_LINE_BYTES - 1) /
+                   SLAB_LINE_BYTES;
+    CHECK(lines <= SLAB_MAX_LINES);
+    return lines;
+}
+_Static_assert(offsetof(struct slab, bits) == sizeof(struct slab) - sizeof(uint64_t[3]), "three words fit the first line");
+
+static struct slab *descriptor_take(const struct size_class *row) {
+    size_t lines = slab_lines(row);
+    struct list *waiting = &free_slabs[lines];
+    struct slab *slab = NULL;
+    lock_acquire(&meta_lock);
+    if (waiting->next == NULL)
+        list_init(waiting);
+    if (!list_is_empty(waiting)) {
+        slab = LIST_OWNER(waiting->next, struct slab, link);
+        list_remove(&slab->link);
+    }
+    lock_release(&meta_lock);
+    return slab != NULL ? slab : meta_take(lines * SLAB_LINE_BYTES, SLAB_LINE_BYTES);
+}
+
+static void descriptor_give(struct slab *slab, const struct size_class *row) {
+    lock_acquire(&meta_lock);
+    list_add_first(&free_slabs[slab_lines(row)], &slab->link);
+    lock_release(&meta_lock);
+}
+
+void slab_set_holder(struct slab *slab, struct holder *holder) {
+    const struct size_class *row = &size_classes[slab->class_index];
+    uint32_t tag = class_is_held(slab->class_index) ? holder->tag : 0;
+    slab->holder = holder;
+    for (unsigned i = 0; i < row->slices; i++)
+        store_relaxed(&window.words[slab->first_slice + i], tag | (SLICE_FIRST_CLASS + slab->class_index));
+}
+
+struct slab *slab_make(unsigned class_index, struct holder *holder) {
+    const struct size_class *row = &size_classes[class_index];
+    bool clean;
+    struct slab *slab = descriptor_take(row);
+    if (slab == NULL)
+        return NULL;
+    size_t first = runs_take(row->slices, 1, &clean);
+    if (first == NO_SLICE) {
+        list_init(&slab->link);
+        descriptor_give(slab, row);
+        return NULL;
+    }
+    list_init(&slab->link);
+    slab->first_slice = (uint32_t)first;
+    slab->class_index = (uint8_t)class_index;
+    slab->next_word = 0;
+    store_relaxed(&slab->carved, 0);
+    for (unsigned i = 0; i < row->words; i++)
+        store_relaxed(&slab->bits[i], 0);
+    for (unsigned i = 0; i < row->slices; i++)
+        store_relaxed(&window.info[first + i], (uintptr_t)slab);
+    slab_set_holder(slab, holder);
+    // release: whoever reads this state sees a descriptor that is complete; pairs with the loads in put.c
+    store_release(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
+    shared_add(&slab_totals[class_index].made, 1);
+    return slab;
+}
+
+void slab_give_back(struct slab *slab) {
+    const struct size_class *row = &size_classes[slab->class_index];
+    uint64_t word = load_relaxed(&slab->state);
+    size_t first = slab->first_slice;
+    CHECK(slab_state_of(word) == SLAB_LEASED && slab_is_wholly_free(slab));
+    shared_add(&slab_totals[slab->class_index].returned, 1);
+    for (unsigned i = 0; i < row->slices; i++) {
+        store_relaxed(&window.words[first + i], SLICE_NOT_OURS);
+        store_relaxed(&window.info[first + i], 0);
+    }
+    uint64_t generation = slab_generation_of(word) + 1;                             // S6
+    store_release(&slab->state, generation << SLAB_STATE_BITS | (uint64_t)SLAB_NONE); // release: as in slab_make
+    descriptor_give(slab, row);
+    runs_give(first, row->slices);
+}
+
+// Clears up to `want` bits of a word, the lowest first, and returns them (S2).
+static uint64_t slab_clear_bits(uint64_t *bits, uint64_t seen, unsigned want) {
+    uint64_t taken = seen;
+    for (unsigned surplus = bits_count(seen) > want ? bits_count(seen) - want : 0; surplus > 0; surplus--)
+        taken &= ~(UINT64_C(1) << bits_highest(taken));
+    if (os_is_single_threaded())
+        store_relaxed(bits, load_relaxed(bits) & ~taken);
+    else
+        and_total(bits, ~taken); // acquire: what the freeing thread did to the blocks comes first; pairs: put.c
+    return taken;
+}
+
+static unsigned slab_take_bits(struct slab *slab, void **blocks, unsigned want) {
+    unsigned words = size_classes[slab->class_index].words;
+    unsigned count = 0;
+    unsigned number = slab->next_word;
+    for (unsigned turn = 0; turn < words && count < want; turn++) {
+        uint64_t seen = load_relaxed(&slab->bits[number]);
+        if (seen != 0) {
+            uint64_t taken = slab_clear_bits(&slab->bits[number], seen, want - count);
+            for (; taken != 0; taken &= taken - 1)
+                blocks[count++] = slab_block(slab, number * 64 + bits_lowest(taken));
+        }
+        if (count < want)
+            number = number + 1 == words ? 0 : number + 1;
+    }
+    slab->next_word = (uint8_t)number;
+    return count;
+}
+
+unsigned slab_take(struct slab *slab, void **blocks, unsigned want) {
+    CHECK(slab_state_of(load_relaxed(&slab->state)) == SLAB_LEASED);
+    unsigned count = slab_take_bits(slab, blocks, want);
+    unsigned carved = load_relaxed(&slab->carved);
+    unsigned end = size_classes[slab->class_index].blocks;
+    if (end - carved > want - count)
+        end = carved + (want - count);
+    for (unsigned index = carved; index < end; index++)
+        blocks[count++] = slab_block(slab, index);
+    store_relaxed(&slab->carved, (uint16_t)end);
+    return count;
+}
+
+static bool slab_has_bits(const struct slab *slab) {
+    unsigned words = size_classes[slab->class_index].words;
+    for (unsigned i = 0; i < words; i++)
+        if (load_total(&slab->bits[i]) != 0) // total order: S4
+            return true;
+    return false;
+}
+
+bool slab_is_exhausted(const struct slab *slab) {
+    return load_relaxed(&slab->carved) == size_classes[slab->class_index].blocks && !slab_has_bits(slab);
+}
+
+bool slab_leased_to_full(struct slab *slab) {
+    uint64_t leased = load_relaxed(&slab->state);
+    CHECK(slab_state_of(leased) == SLAB_LEASED);
+    uint64_t full = slab_word_with(leased, SLAB_FULL);
+    if (os_is_single_threaded()) {
+        store_relaxed(&slab->state, full);
+        return true;
+    }
+    exchange_total(&slab->state, full); // total order: S4, pairs with put.c; release: the next lessee sees our carving
+    if (!slab_has_bits(slab))
+        return true;
+    return !swap_total(&slab->state, full, leased); // whoever wins is lessee or lists it; acquire as any lessee
+}
+
+bool slab_is_wholly_free(const struct slab *slab) {
+    unsigned carved = load_relaxed(&slab->carved);
+    unsigned whole = carved / 64;
+    for (unsigned i = 0; i < whole; i++)
+        if (load_total(&slab->bits[i]) != ~UINT64_C(0)) // total order: S4, after the state word was read or written
+            return false;
+    return carved % 64 == 0 || load_total(&slab->bits[whole]) == bits_low_mask(carved % 64); // total order: as above
+}
+
+unsigned slab_free_blocks(const struct slab *slab) {
+    const struct size_class *row = &size_classes[load_relaxed(&slab->class_index)];
+    unsigned count = (unsigned)(row->blocks - load_relaxed(&slab->carved));
+    for (unsigned i = 0; i < row->words; i++)
+        count += bits_count(load_relaxed(&slab->bits[i]));
+    return count;
+}
+
+struct slab_totals slab_count(unsigned class_index) {
+    return (struct slab_totals){load_relaxed(&slab_totals[class_index].made),
+                                load_relaxed(&slab_totals[class_index].returned)};
+}

@@ -1,0 +1,34 @@
+// Options from the environment: one table, read once at start, validated, listed by HAKMEM_OPTIONS=help.
+#ifndef SYS_OPTIONS_H
+#define SYS_OPTIONS_H
+
+#include "base/tuning.h"
+#include "sys/report.h"
+
+struct options {
+#define OPTION_CHOICE(name, default, allowed, safe, help) unsigned name;
+#define OPTION_SIZE(name, default, minimum, maximum, safe, help) size_t name;
+#define OPTION_NUMBER(name, default, minimum, maximum, safe, help) size_t name;
+#define OPTION_TEXT(name, safe, help) const char *name;
+#include "sys/options.def"
+#undef OPTION_CHOICE
+#undef OPTION_SIZE
+#undef OPTION_NUMBER
+#undef OPTION_TEXT
+};
+
+// Written by options_read alone, before a second thread can see it.
+SHARED struct options options;
+
+enum { OPTION_FASTLANE_OFF, OPTION_FASTLANE_ON };
+enum { OPTION_ON_FAULT_ABORT, OPTION_ON_FAULT_CONTINUE };
+enum { OPTION_STATS_OFF, OPTION_STATS_TEXT, OPTION_STATS_JSON };
+
+// Reads the environment. What is wrong is said in one line each on standard error, and the default stays.
+INTERNAL void options_read(char **environment, bool secure);
+// Says an option's value as it would be written in the environment; false where there is no such option.
+INTERNAL bool options_say_value(struct report *report, const char *name);
+// Calls back with each option's name, in the table's order.
+INTERNAL void options_for_each(void (*visit)(void *context, const char *name), void *context);
+
+#endif

@@ -1,0 +1,78 @@
+// The contract with the operating system: memory, time to sleep and wake, start-up facts, output. Nothing above this
+// layer calls the kernel or reads the environment.
+//
+// Every call leaves errno as it found it: the interface above decides what its callers see.
+#ifndef SYS_OS_H
+#define SYS_OS_H
+
+#include "base/compiler.h"
+
+// Facts that don't change while the process runs; read once by os_start.
+struct os_facts {
+    size_t page_bytes;          // 4, 16 or 64 KiB
+    size_t memory_bytes;        // the machine's memory
+    size_t address_limit_bytes; // RLIMIT_AS, SIZE_MAX where unlimited
+    uint64_t random;            // 64 bits that differ between processes
+    bool secure;                // AT_SECURE: the environment is not the user's to set
+};
+SHARED struct os_facts os_facts;
+
+INTERNAL void os_start(void);
+
+// Readable, writable, zeroed memory at an address of the kernel's choice, or NULL.
+INTERNAL void *os_map(size_t bytes);
+// The same exactly at `address` where nothing is mapped, or NULL; nothing that exists is ever replaced.
+INTERNAL void *os_map_at(uintptr_t address, size_t bytes);
+// Addresses alone, no memory: to be committed piece by piece. NULL where there are none.
+INTERNAL void *os_reserve(size_t bytes);
+// Makes reserved memory usable. Returns 0, or the error number.
+INTERNAL int os_commit(void *address, size_t bytes);
+// Makes reserved addresses readable (as zero), which costs no memory yet. Returns 0, or the error number.
+INTERNAL int os_commit_readable(void *address, size_t bytes);
+INTERNAL void os_unmap(void *address, size_t bytes);
+// Gives the pages back and keeps the addresses. True: the memory is gone and reads as zero. False: it was kept
+// (locked memory), its content unknown.
+INTERNAL bool os_purge(void *address, size_t bytes);
+// Grows or shrinks a mapping without moving it. False: nothing has changed.
+INTERNAL bool os_remap_in_place(void *address, size_t old_bytes, size_t new_bytes);
+// Moves a mapping's pages over another mapping, which is replaced. False: nothing has changed.
+INTERNAL bool os_remap_to(void *address, size_t old_bytes, void *place, size_t new_bytes);
+// Names the mapping in /proc/PID/maps where the kernel can.
+INTERNAL void os_name(void *address, size_t bytes, const char *name);
+
+// Sleeps while *word == value; may wake for no reason.
+INTERNAL void os_wait(uint32_t *word, uint32_t value);
+INTERNAL void os_wake_one(uint32_t *word);
+INTERNAL void os_wake_all(uint32_t *word);
+
+// Bytes resident in the process right now, from /proc; 0 where that can't be read.
+INTERNAL size_t os_resident_bytes(void);
+INTERNAL void os_write(int descriptor, const char *text, size_t length);
+// Opens a file to append to; -1 where it can't be.
+INTERNAL int os_open_append(const char *path);
+INTERNAL void os_close(int descriptor);
+// The environment as an array that ends with NULL, also before libc has set it up. May be NULL.
+INTERNAL char **os_environment(void);
+INTERNAL COLD void os_abort(void) __attribute__((noreturn));
+INTERNAL uint32_t os_process_id(void);
+
+// Calls back with `value` when the calling thread ends; registered once for the process, armed by each thread.
+INTERNAL bool os_thread_exit_register(void (*ended)(void *value));
+INTERNAL void os_thread_exit_arm(void *value);
+// Calls back around fork, in the forking thread.
+INTERNAL void os_fork_register(void (*prepare)(void), void (*parent)(void), void (*child)(void));
+
+// True where an address lies in the memory that the program's break has grown over since os_start.
+INTERNAL bool os_is_in_break(const void *address);
+// The function of that name which would serve if this library did not; NULL: none, or a static program.
+INTERNAL void (*os_next_function(const char *name))(void);
+
+// A number that no other living thread has.
+ALWAYS_INLINE uintptr_t os_thread(void) {
+    return (uintptr_t)__builtin_thread_pointer();
+}
+
+// True while no second thread was ever started. Read anew each time: pthread_create changes it.
+INTERNAL bool os_is_single_threaded(void);
+
+#endif

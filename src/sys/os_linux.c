@@ -1,0 +1,292 @@
+// The operating system contract for Linux, by libc's thin wrappers.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // mremap
+#endif
+#include "sys/os.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/atomics.h"
+#include "base/bits.h"
+#include "base/tuning.h"
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA 0x53564d41
+#define PR_SET_VMA_ANON_NAME 0
+#endif
+
+INTERNAL struct os_facts os_facts;
+
+extern char **environ;
+// Where the kernel left argc, argv and the environment; glibc's loader knows it before libc's `environ` is set.
+extern void *__libc_stack_end __attribute__((weak));
+// glibc's own flag, absent elsewhere.
+extern char __libc_single_threaded __attribute__((weak));
+
+// Checked builds fail chosen memory calls: HAKMEM_TEST_FAIL_CALL=N fails the N-th, N+ all from the N-th on.
+static uint64_t os_calls;
+static uint64_t os_fail_call;
+static bool os_fail_all_after;
+
+static void os_read_fail_call(void) {
+    char **environment = os_environment();
+    static const char name[] = "HAKMEM_TEST_FAIL_CALL=";
+    for (; CHECKED && environment != NULL && *environment != NULL; environment++) {
+        if (strncmp(*environment, name, sizeof name - 1) != 0)
+            continue;
+        const char *digit = *environment + sizeof name - 1;
+        for (; *digit >= '0' && *digit <= '9'; digit++)
+            os_fail_call = os_fail_call * 10 + (uint64_t)(*digit - '0');
+        os_fail_all_after = *digit == '+';
+    }
+}
+
+static bool os_call_must_fail(void) {
+    if (!CHECKED || os_fail_call == 0)
+        return false;
+    uint64_t call = shared_add(&os_calls, 1) + 1;
+    return call == os_fail_call || (os_fail_all_after && call > os_fail_call);
+}
+
+static uintptr_t os_break_at_start;
+
+// Absent in static programs, where nothing comes next.
+extern void *dlsym(void *handle, const char *name) __attribute__((weak));
+
+void os_start(void) {
+    int saved = errno;
+    struct sysinfo info;
+    struct rlimit limit;
+    os_facts.page_bytes = getauxval(AT_PAGESZ);
+    os_facts.memory_bytes = sysinfo(&info) == 0 ? (size_t)info.totalram * info.mem_unit : 4 * GIB;
+    os_facts.address_limit_bytes = SIZE_MAX;
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        os_facts.address_limit_bytes = limit.rlim_cur;
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    if (random != NULL)
+        memcpy(&os_facts.random, (const char *)random + 8, sizeof os_facts.random);
+    os_facts.random ^= (uint64_t)(uintptr_t)&info;
+    os_facts.secure = getauxval(AT_SECURE) != 0;
+    os_break_at_start = (uintptr_t)sbrk(0);
+    os_read_fail_call();
+    errno = saved;
+}
+
+static void *os_map_with(void *address, size_t bytes, int protection, int flags) {
+    if (os_call_must_fail())
+        return NULL;
+    int saved = errno;
+    void *memory = mmap(address, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    errno = saved;
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *os_map(size_t bytes) {
+    return os_map_with(NULL, bytes, PROT_READ | PROT_WRITE, 0);
+}
+
+void *os_map_at(uintptr_t address, size_t bytes) {
+    // Kernels before 4.17 take the flag for a hint, hence the check.
+    void *memory = os_map_with((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE | MAP_NORESERVE);
+    if (memory == NULL || (uintptr_t)memory == address)
+        return memory;
+    os_unmap(memory, bytes);
+    return NULL;
+}
+
+void *os_reserve(size_t bytes) {
+    return os_map_with(NULL, bytes, PROT_NONE, MAP_NORESERVE);
+}
+
+static int os_protect(void *address, size_t bytes, int protection) {
+    if (os_call_must_fail())
+        return ENOMEM;
+    int saved = errno;
+    int error = mprotect(address, bytes, protection) == 0 ? 0 : errno;
+    errno = saved;
+    return error;
+}
+
+int os_commit(void *address, size_t bytes) {
+    return os_protect(address, bytes, PROT_READ | PROT_WRITE);
+}
+
+int os_commit_readable(void *address, size_t bytes) {
+    return os_protect(address, bytes, PROT_READ);
+}
+
+void os_unmap(void *address, size_t bytes) {
+    int saved = errno;
+    // Unmapping the middle of a mapping fails at vm.max_map_count: then the memory at least goes back.
+    if (os_call_must_fail() || munmap(address, bytes) != 0)
+        madvise(address, bytes, MADV_DONTNEED);
+    errno = saved;
+}
+
+bool os_purge(void *address, size_t bytes) {
+    if (os_call_must_fail())
+        return false;
+    int saved = errno;
+    bool purged = madvise(address, bytes, MADV_DONTNEED) == 0;
+    errno = saved;
+    return purged;
+}
+
+bool os_remap_in_place(void *address, size_t old_bytes, size_t new_bytes) {
+    if (os_call_must_fail())
+        return false;
+    int saved = errno;
+    void *memory = mremap(address, old_bytes, new_bytes, 0);
+    errno = saved;
+    return memory != MAP_FAILED;
+}
+
+bool os_remap_to(void *address, size_t old_bytes, void *place, size_t new_bytes) {
+    if (os_call_must_fail())
+        return false;
+    int saved = errno;
+    void *memory = mremap(address, old_bytes, new_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place);
+    errno = saved;
+    return memory != MAP_FAILED;
+}
+
+void os_name(void *address, size_t bytes, const char *name) {
+    int saved = errno;
+    prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);
+    errno = saved;
+}
+
+void os_wait(uint32_t *word, uint32_t value) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+    errno = saved;
+}
+
+void os_wake_one(uint32_t *word) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = saved;
+}
+
+void os_wake_all(uint32_t *word) {
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    errno = saved;
+}
+
+size_t os_resident_bytes(void) {
+    int saved = errno;
+    char text[128];
+    size_t pages = 0;
+    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+    if (file >= 0)
+        close(file);
+    if (length > 0) {
+        text[length] = '\0';
+        const char *digit = text;
+        while (*digit != '\0' && *digit != ' ')
+            digit++;
+        for (digit += *digit == ' '; *digit >= '0' && *digit <= '9'; digit++)
+            pages = pages * 10 + (size_t)(*digit - '0');
+    }
+    errno = saved;
+    return pages * os_facts.page_bytes;
+}
+
+void os_write(int descriptor, const char *text, size_t length) {
+    int saved = errno;
+    while (length > 0) {
+        ssize_t written = write(descriptor, text, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            break;
+        text += written;
+        length -= (size_t)written;
+    }
+    errno = saved;
+}
+
+int os_open_append(const char *path) {
+    int saved = errno;
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+    errno = saved;
+    return descriptor;
+}
+
+void os_close(int descriptor) {
+    int saved = errno;
+    close(descriptor);
+    errno = saved;
+}
+
+char **os_environment(void) {
+    if (environ != NULL || &__libc_stack_end == NULL || __libc_stack_end == NULL)
+        return environ;
+    // argc, argv[argc], NULL, environment
+    const uintptr_t *stack = __libc_stack_end;
+    return (char **)(uintptr_t)(stack + 1 + stack[0] + 1);
+}
+
+void os_abort(void) {
+    abort();
+}
+
+uint32_t os_process_id(void) {
+    return (uint32_t)getpid();
+}
+
+bool os_is_in_break(const void *address) {
+    int saved = errno;
+    uintptr_t now = (uintptr_t)sbrk(0);
+    errno = saved;
+    return (uintptr_t)address >= os_break_at_start && (uintptr_t)address < now;
+}
+
+void (*os_next_function(const char *name))(void) {
+    int saved = errno;
+    void *symbol = dlsym == NULL ? NULL : dlsym(RTLD_NEXT, name);
+    errno = saved;
+    return (void (*)(void))(uintptr_t)symbol;
+}
+
+static pthread_key_t os_exit_key;
+
+bool os_thread_exit_register(void (*ended)(void *value)) {
+    int saved = errno;
+    bool registered = pthread_key_create(&os_exit_key, ended) == 0;
+    errno = saved;
+    return registered;
+}
+
+void os_thread_exit_arm(void *value) {
+    int saved = errno;
+    pthread_setspecific(os_exit_key, value); // glibc allocates for keys above 31 alone; ours is among the first
+    errno = saved;
+}
+
+void os_fork_register(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {
+    int saved = errno;
+    pthread_atfork(prepare, parent, child);
+    errno = saved;
+}
+
+bool os_is_single_threaded(void) {
+    return &__libc_single_threaded != NULL && __libc_single_threaded != 0;
+}
