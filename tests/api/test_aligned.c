@@ -1,9 +1,11 @@
-// posix_memalign, aligned_alloc, memalign, valloc, pvalloc: the alignment asked for, and each function's own rules of failure.
+// posix_memalign, aligned_alloc, memalign, valloc, pvalloc: the alignment asked for, and each function's own rules of
+// failure.
 #include "api_test.h"
 
-enum { HIGHEST_SHIFT = 26 };  // alignments up to 64 MiB: classes, slices, groups and beyond
+enum { HIGHEST_SHIFT = 26 }; // alignments up to 64 MiB: classes, slices, groups and beyond
 
-static const size_t sizes_to_align[] = {0, 1, 15, 16, 17, 48, 100, 1000, 4096, 5000, 65536, 70000, 300000, 1048576, 2500000};
+static const size_t sizes_to_align[] = {0,    1,    15,    16,    17,     48,      100,    1000,
+                                        4096, 5000, 65536, 70000, 300000, 1048576, 2500000};
 
 // Every alignment with every size, all live at once for one alignment, so that blocks which overlap show.
 static void expect_aligned_blocks(void *(*allocate)(size_t alignment, size_t size), size_t lowest) {
@@ -32,9 +34,13 @@ static void *by_posix_memalign(size_t alignment, size_t size) {
     return block;
 }
 
-static void *by_memalign(size_t alignment, size_t size) { return call.memalign(alignment, size); }
+static void *by_memalign(size_t alignment, size_t size) {
+    return call.memalign(alignment, size);
+}
 
-static void *by_aligned_alloc(size_t alignment, size_t size) { return call.aligned_alloc(alignment, size); }
+static void *by_aligned_alloc(size_t alignment, size_t size) {
+    return call.aligned_alloc(alignment, size);
+}
 
 static void posix_memalign_gives_every_alignment(void **state) {
     (void)state;
@@ -69,7 +75,8 @@ static void zero_sizes_give_blocks_that_differ(void **state) {
 // EINVAL is returned, not stored: the pointer and errno stay as they were.
 static void posix_memalign_refuses_what_is_no_alignment(void **state) {
     (void)state;
-    static const size_t refused[] = {0, 1, 2, 4, 3, 5, 7, 12, 24, 40, 100, 4095, 4097, SIZE_MAX, SIZE_MAX / 2, SIZE_MAX - 7};
+    static const size_t refused[] = {0,           1, 2, 4, 3, 5, 7, 12, 24, 40, 100, 4095, 4097, SIZE_MAX, SIZE_MAX / 2,
+                                     SIZE_MAX - 7};
     for (size_t i = 0; i < COUNT_OF(refused); i++) {
         void *block = &block;
         errno = UNTOUCHED;
@@ -87,7 +94,7 @@ static void posix_memalign_returns_enomem_and_leaves_the_pointer(void **state) {
             errno = UNTOUCHED;
             assert_int_equal(call.posix_memalign(&block, alignment, impossible_sizes[i]), ENOMEM);
             assert_ptr_equal(block, &block);
-            if (hakmem_is_loaded()) {  // the C library's own sets it
+            if (hakmem_is_loaded()) { // the C library's own sets it
                 assert_int_equal(errno, UNTOUCHED);
             }
         }
@@ -126,7 +133,8 @@ static void impossible_sizes_give_null_and_enomem(void **state) {
 
 static void memalign_rounds_other_alignments_up(void **state) {
     (void)state;
-    static const size_t cases[][2] = {{0, 16}, {3, 16}, {17, 32}, {24, 32}, {33, 64}, {48, 64}, {100, 128}, {1000, 1024}, {5000, 8192}, {100000, 131072}};
+    static const size_t cases[][2] = {{0, 16},  {3, 16},    {17, 32},     {24, 32},     {33, 64},
+                                      {48, 64}, {100, 128}, {1000, 1024}, {5000, 8192}, {100000, 131072}};
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         void *block = call.memalign(cases[i][0], 100);
         assert_non_null(block);

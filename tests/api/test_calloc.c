@@ -102,7 +102,8 @@ static void the_product_counts(void **state) {
 
 static void zero_count_or_size_gives_blocks_that_differ(void **state) {
     (void)state;
-    void *none = call.calloc(0, 8), *empty = call.calloc(8, 0), *both = call.calloc(0, 0), *wide = call.calloc(SIZE_MAX, 0);
+    void *none = call.calloc(0, 8), *empty = call.calloc(8, 0), *both = call.calloc(0, 0),
+         *wide = call.calloc(SIZE_MAX, 0);
     assert_non_null(none);
     assert_non_null(empty);
     assert_non_null(both);
@@ -119,8 +120,16 @@ static void overflow_gives_null_and_enomem(void **state) {
     static const struct {
         size_t count, size;
     } cases[] = {
-        {SIZE_MAX, 2},      {2, SIZE_MAX},          {SIZE_MAX / 2 + 1, 2},        {SIZE_MAX / 4 + 2, 4},    {(size_t)1 << 32, (size_t)1 << 32},
-        {SIZE_MAX, SIZE_MAX}, {((size_t)1 << 33) + 1, (size_t)1 << 31}, {SIZE_MAX / 16 + 2, 16}, {1, SIZE_MAX}, {SIZE_MAX - 3, 1},
+        {SIZE_MAX, 2},
+        {2, SIZE_MAX},
+        {SIZE_MAX / 2 + 1, 2},
+        {SIZE_MAX / 4 + 2, 4},
+        {(size_t)1 << 32, (size_t)1 << 32},
+        {SIZE_MAX, SIZE_MAX},
+        {((size_t)1 << 33) + 1, (size_t)1 << 31},
+        {SIZE_MAX / 16 + 2, 16},
+        {1, SIZE_MAX},
+        {SIZE_MAX - 3, 1},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         errno = UNTOUCHED;

@@ -13,14 +13,53 @@ static void *named(const char *name) {
 static void every_name_comes_from_one_library(void **state) {
     (void)state;
     static const char *const names[] = {
-        "malloc",        "calloc",        "realloc",        "free",              "reallocarray",       "posix_memalign", "aligned_alloc", "memalign",
-        "valloc",        "pvalloc",       "cfree",          "malloc_usable_size", "mallinfo",          "mallinfo2",      "malloc_trim",   "mallopt",
-        "malloc_info",   "malloc_stats",  "__libc_malloc",  "__libc_calloc",     "__libc_realloc",     "__libc_free",    "__libc_memalign",
-        "__libc_valloc", "__libc_pvalloc", "free_sized",    "free_aligned_sized", "_Znwm",             "_Znam",          "_ZdlPv",
-        "_ZdaPv",        "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZdlPvRKSt9nothrow_t", "_ZdaPvRKSt9nothrow_t", "_ZdlPvm", "_ZdaPvm",
-        "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t", "_ZnwmSt11align_val_tRKSt9nothrow_t", "_ZnamSt11align_val_tRKSt9nothrow_t",
-        "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvSt11align_val_tRKSt9nothrow_t", "_ZdaPvSt11align_val_tRKSt9nothrow_t",
-        "_ZdlPvmSt11align_val_t", "_ZdaPvmSt11align_val_t",
+        "malloc",
+        "calloc",
+        "realloc",
+        "free",
+        "reallocarray",
+        "posix_memalign",
+        "aligned_alloc",
+        "memalign",
+        "valloc",
+        "pvalloc",
+        "cfree",
+        "malloc_usable_size",
+        "mallinfo",
+        "mallinfo2",
+        "malloc_trim",
+        "mallopt",
+        "malloc_info",
+        "malloc_stats",
+        "__libc_malloc",
+        "__libc_calloc",
+        "__libc_realloc",
+        "__libc_free",
+        "__libc_memalign",
+        "__libc_valloc",
+        "__libc_pvalloc",
+        "free_sized",
+        "free_aligned_sized",
+        "_Znwm",
+        "_Znam",
+        "_ZdlPv",
+        "_ZdaPv",
+        "_ZnwmRKSt9nothrow_t",
+        "_ZnamRKSt9nothrow_t",
+        "_ZdlPvRKSt9nothrow_t",
+        "_ZdaPvRKSt9nothrow_t",
+        "_ZdlPvm",
+        "_ZdaPvm",
+        "_ZnwmSt11align_val_t",
+        "_ZnamSt11align_val_t",
+        "_ZnwmSt11align_val_tRKSt9nothrow_t",
+        "_ZnamSt11align_val_tRKSt9nothrow_t",
+        "_ZdlPvSt11align_val_t",
+        "_ZdaPvSt11align_val_t",
+        "_ZdlPvSt11align_val_tRKSt9nothrow_t",
+        "_ZdaPvSt11align_val_tRKSt9nothrow_t",
+        "_ZdlPvmSt11align_val_t",
+        "_ZdaPvmSt11align_val_t",
     };
     if (!hakmem_is_loaded()) {
         skip();
@@ -101,7 +140,8 @@ static void failures_are_the_same_under_these_names(void **state) {
 static void sized_frees_free(void **state) {
     (void)state;
     void (*free_sized)(void *, size_t) = (void (*)(void *, size_t))dlsym(RTLD_DEFAULT, "free_sized");
-    void (*free_aligned_sized)(void *, size_t, size_t) = (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
+    void (*free_aligned_sized)(void *, size_t, size_t) =
+        (void (*)(void *, size_t, size_t))dlsym(RTLD_DEFAULT, "free_aligned_sized");
     if (free_sized == NULL && !hakmem_is_loaded()) {
         skip();
     }

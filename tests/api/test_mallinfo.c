@@ -1,9 +1,9 @@
 // mallinfo and mallinfo2: the figures are true, they follow what the program holds.
 #include "api_test.h"
 
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // mallinfo: programs still call it
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" // mallinfo: programs still call it
 
-enum { SLACK = 2 * 1024 * 1024 };  // what caches may hide or count twice
+enum { SLACK = 2 * 1024 * 1024 }; // what caches may hide or count twice
 
 // Bytes the program holds: in heaps and in mappings of their own.
 static size_t bytes_held(void) {

@@ -5,7 +5,8 @@
 
 enum { DEEPEST = 32, LONGEST_NAME = 64 };
 
-// Whether the text is balanced elements under one root of that name; reads no entities and no comments, which malloc_info does not write.
+// Whether the text is balanced elements under one root of that name; reads no entities and no comments, which
+// malloc_info does not write.
 static bool is_balanced_xml(const char *text, const char *root) {
     char open[DEEPEST][LONGEST_NAME];
     size_t depth = 0;
@@ -19,7 +20,8 @@ static bool is_balanced_xml(const char *text, const char *root) {
         text += closes ? 1 : 0;
         size_t length = strcspn(text, " \t\n/>");
         const char *end = strchr(text, '>');
-        if (end == NULL || length == 0 || length >= LONGEST_NAME || !isalpha((unsigned char)*text) || memchr(text, '<', (size_t)(end - text)) != NULL) {
+        if (end == NULL || length == 0 || length >= LONGEST_NAME || !isalpha((unsigned char)*text) ||
+            memchr(text, '<', (size_t)(end - text)) != NULL) {
             return false;
         }
         size_t quotes = 0;

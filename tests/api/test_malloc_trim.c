@@ -1,4 +1,5 @@
-// malloc_trim gives free memory back, also what other threads' caches hold; mallopt takes the settings that mean something.
+// malloc_trim gives free memory back, also what other threads' caches hold; mallopt takes the settings that mean
+// something.
 #include "api_test.h"
 #include <pthread.h>
 

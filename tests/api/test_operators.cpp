@@ -1,12 +1,13 @@
 // C++ operators new and delete in all forms: they serve, they call the new handler, they throw or give NULL.
-// Built with a C++ compiler and run preloaded like the C tests of this folder (test_*.cpp belongs in the glob of the build).
+// Built with a C++ compiler and run preloaded like the C tests of this folder (test_*.cpp belongs in the glob of the
+// build).
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "api_test.h"  // last: cmocka defines macros with short names
+#include "api_test.h" // last: cmocka defines macros with short names
 
 namespace {
 
@@ -22,21 +23,22 @@ using FreeAlignedNothrow = void (*)(void *, std::align_val_t, const std::nothrow
 using FreeSizedAligned = void (*)(void *, std::size_t, std::align_val_t);
 
 // Read at each call, so that the compiler can't remove pairs of new and delete.
-Plain volatile plain_news[] = {::operator new, ::operator new[]};
-Nothrow volatile nothrow_news[] = {::operator new, ::operator new[]};
-Aligned volatile aligned_news[] = {::operator new, ::operator new[]};
-AlignedNothrow volatile aligned_nothrow_news[] = {::operator new, ::operator new[]};
-Free volatile frees[] = {::operator delete, ::operator delete[]};
-FreeNothrow volatile nothrow_frees[] = {::operator delete, ::operator delete[]};
-FreeSized volatile sized_frees[] = {::operator delete, ::operator delete[]};
-FreeAligned volatile aligned_frees[] = {::operator delete, ::operator delete[]};
-FreeAlignedNothrow volatile aligned_nothrow_frees[] = {::operator delete, ::operator delete[]};
-FreeSizedAligned volatile sized_aligned_frees[] = {::operator delete, ::operator delete[]};
+Plain volatile plain_news[] = {::operator new, ::operator new[] };
+Nothrow volatile nothrow_news[] = {::operator new, ::operator new[] };
+Aligned volatile aligned_news[] = {::operator new, ::operator new[] };
+AlignedNothrow volatile aligned_nothrow_news[] = {::operator new, ::operator new[] };
+Free volatile frees[] = {::operator delete, ::operator delete[] };
+FreeNothrow volatile nothrow_frees[] = {::operator delete, ::operator delete[] };
+FreeSized volatile sized_frees[] = {::operator delete, ::operator delete[] };
+FreeAligned volatile aligned_frees[] = {::operator delete, ::operator delete[] };
+FreeAlignedNothrow volatile aligned_nothrow_frees[] = {::operator delete, ::operator delete[] };
+FreeSizedAligned volatile sized_aligned_frees[] = {::operator delete, ::operator delete[] };
 
 // Aligned forms are tried with SIZE_MAX on hakmem alone: some versions of libstdc++ let it overflow.
 const std::size_t too_large = static_cast<std::size_t>(PTRDIFF_MAX) - 100;
-const std::align_val_t alignments[] = {std::align_val_t(8),    std::align_val_t(16),   std::align_val_t(32),    std::align_val_t(64),
-                                       std::align_val_t(512),  std::align_val_t(4096), std::align_val_t(65536), std::align_val_t(1 << 21)};
+const std::align_val_t alignments[] = {std::align_val_t(8),     std::align_val_t(16),     std::align_val_t(32),
+                                       std::align_val_t(64),    std::align_val_t(512),    std::align_val_t(4096),
+                                       std::align_val_t(65536), std::align_val_t(1 << 21)};
 
 void expect_block(void *block, std::size_t size, std::size_t alignment) {
     assert_non_null(block);
@@ -85,7 +87,8 @@ void every_aligned_form_serves(void **) {
 
 void zero_sizes_give_blocks_that_differ(void **) {
     for (int array = 0; array < 2; array++) {
-        void *first = plain_news[array](0), *second = plain_news[array](0), *third = aligned_news[array](0, std::align_val_t(64));
+        void *first = plain_news[array](0), *second = plain_news[array](0),
+             *third = aligned_news[array](0, std::align_val_t(64));
         assert_true(first != nullptr && second != nullptr && third != nullptr);
         assert_true(first != second && second != third && first != third);
         frees[array](first);
@@ -120,7 +123,8 @@ void failure_throws_bad_alloc(void **) {
         assert_true(throws_bad_alloc([=] { return plain_news[array](SIZE_MAX); }));
         for (std::align_val_t alignment : alignments) {
             assert_true(throws_bad_alloc([=] { return aligned_news[array](too_large, alignment); }));
-            assert_true(!hakmem_is_loaded() || throws_bad_alloc([=] { return aligned_news[array](SIZE_MAX, alignment); }));
+            assert_true(!hakmem_is_loaded() ||
+                        throws_bad_alloc([=] { return aligned_news[array](SIZE_MAX, alignment); }));
         }
     }
 }
@@ -131,7 +135,8 @@ void failure_of_nothrow_gives_null(void **) {
         assert_null(nothrow_news[array](SIZE_MAX, std::nothrow));
         for (std::align_val_t alignment : alignments) {
             assert_null(aligned_nothrow_news[array](too_large, alignment, std::nothrow));
-            assert_true(!hakmem_is_loaded() || aligned_nothrow_news[array](SIZE_MAX, alignment, std::nothrow) == nullptr);
+            assert_true(!hakmem_is_loaded() ||
+                        aligned_nothrow_news[array](SIZE_MAX, alignment, std::nothrow) == nullptr);
         }
     }
 }
@@ -144,7 +149,9 @@ void give_up_at_the_third_call() {
     }
 }
 
-void throw_another_exception() { throw std::runtime_error("no memory, says the handler"); }
+void throw_another_exception() {
+    throw std::runtime_error("no memory, says the handler");
+}
 
 void throw_bad_alloc() {
     handler_calls++;
@@ -236,7 +243,7 @@ void threads_may_fail_at_the_same_time(void **) {
     }
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     const struct CMUnitTest tests[] = {

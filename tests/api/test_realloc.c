@@ -31,8 +31,8 @@ static void contents_survive_between_all_pairs_of_small_and_middle_sizes(void **
 
 static void contents_survive_between_large_sizes(void **state) {
     (void)state;
-    static const size_t sizes[] = {100,     5000,     65536,    65537,       131073,      300 * KIB,   512 * KIB,    MIB - 1,
-                                   MIB,     MIB + 1,  2 * MIB,  2 * MIB + 1, 5 * MIB + 7, 9 * MIB - 3, 33 * MIB + 1};
+    static const size_t sizes[] = {100, 5000,    65536,   65537,       131073,      300 * KIB,   512 * KIB,   MIB - 1,
+                                   MIB, MIB + 1, 2 * MIB, 2 * MIB + 1, 5 * MIB + 7, 9 * MIB - 3, 33 * MIB + 1};
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         for (size_t j = 0; j < COUNT_OF(sizes); j++) {
             expect_contents_survive(sizes[i], sizes[j]);
@@ -40,7 +40,8 @@ static void contents_survive_between_large_sizes(void **state) {
     }
 }
 
-// One block walked up through all sizes and down again, with a neighbour allocated at each step so that it can't just stay.
+// One block walked up through all sizes and down again, with a neighbour allocated at each step so that it can't just
+// stay.
 static void a_block_walked_up_and_down_keeps_its_contents(void **state) {
     (void)state;
     void *neighbours[2 * COUNT_OF(interesting_sizes)];
@@ -211,7 +212,11 @@ static void reallocarray_overflow_keeps_the_old_block(void **state) {
     unsigned char *block = call.malloc(500);
     assert_non_null(block);
     fill_pattern(block, 500, 8);
-    static const size_t factors[][2] = {{SIZE_MAX, 2}, {2, SIZE_MAX}, {SIZE_MAX / 2 + 1, 2}, {(size_t)1 << 32, (size_t)1 << 32}, {SIZE_MAX / 24 + 1, 24}};
+    static const size_t factors[][2] = {{SIZE_MAX, 2},
+                                        {2, SIZE_MAX},
+                                        {SIZE_MAX / 2 + 1, 2},
+                                        {(size_t)1 << 32, (size_t)1 << 32},
+                                        {SIZE_MAX / 24 + 1, 24}};
     for (size_t i = 0; i < COUNT_OF(factors); i++) {
         errno = UNTOUCHED;
         assert_null(call.reallocarray(block, factors[i][0], factors[i][1]));

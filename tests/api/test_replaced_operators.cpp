@@ -1,6 +1,6 @@
-// A program that defines its own plain operator new and delete: they are used everywhere, on top of the preloaded malloc.
-// The forms it does not define must, as the C++ standard says, go through those it does: memory from nothrow new is given
-// to plain delete, and the program's delete aborts on blocks that its new did not make.
+// A program that defines its own plain operator new and delete: they are used everywhere, on top of the preloaded
+// malloc. The forms it does not define must, as the C++ standard says, go through those it does: memory from nothrow
+// new is given to plain delete, and the program's delete aborts on blocks that its new did not make.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "api_test.h"  // last: cmocka defines macros with short names
+#include "api_test.h" // last: cmocka defines macros with short names
 
 namespace {
 
@@ -17,7 +17,7 @@ std::atomic<long> blocks_live{0}, blocks_made{0};
 const std::size_t header = 64;
 const unsigned char mark = 0xb7;
 
-}  // namespace
+} // namespace
 
 // Each block carries a mark before it, which the program's own delete looks for.
 void *operator new(std::size_t size) {
@@ -45,7 +45,9 @@ void operator delete(void *block) noexcept {
     call.free(start);
 }
 
-void operator delete(void *block, std::size_t) noexcept { ::operator delete(block); }
+void operator delete(void *block, std::size_t) noexcept {
+    ::operator delete(block);
+}
 
 namespace {
 
@@ -103,7 +105,7 @@ void the_cpp_library_itself_uses_them(void **) {
     assert_int_equal(blocks_live, live);
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     const struct CMUnitTest tests[] = {

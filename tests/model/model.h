@@ -2,10 +2,10 @@
 //
 // An operation is computed from the seed and its index alone, so any subset of the operations can be replayed in order.
 // M1. Live blocks never overlap over their usable size (a sorted map of intervals).
-// M2. A block contains what was last written, until it is freed; a zeroed one is zero; a resized one keeps the common part.
-// M3. A block is aligned as asked, and to 16; its usable size is at least its size and does not change.
-// M4. What cannot be had is NULL with ENOMEM and changes nothing.
-// M5. The library's own figure of allocated bytes is never below what the model holds (one thread only).
+// M2. A block contains what was last written, until it is freed; a zeroed one is zero; a resized one keeps the common
+// part. M3. A block is aligned as asked, and to 16; its usable size is at least its size and does not change. M4. What
+// cannot be had is NULL with ENOMEM and changes nothing. M5. The library's own figure of allocated bytes is never below
+// what the model holds (one thread only).
 #ifndef HAKMEM_TESTS_MODEL_H
 #define HAKMEM_TESTS_MODEL_H
 
@@ -29,19 +29,19 @@ static const size_t live_bytes_limit = 96 * MIB;
 struct live {
     unsigned char *block;
     size_t size, usable;
-    uint64_t contents;  // seed of what is written in it
+    uint64_t contents; // seed of what is written in it
 };
 
 struct model {
     uint64_t seed;
-    uint64_t index;       // of the operation under way
-    const char *doing;    // what it does, for messages
-    bool alone;           // no other model runs in this process
-    bool tells;           // print each operation
+    uint64_t index;    // of the operation under way
+    const char *doing; // what it does, for messages
+    bool alone;        // no other model runs in this process
+    bool tells;        // print each operation
     size_t live_bytes;
     size_t live_count;
     struct live slots[SLOTS];
-    struct live *by_address[SLOTS];  // the live blocks, sorted
+    struct live *by_address[SLOTS]; // the live blocks, sorted
 };
 
 // Blocks on their way to other threads' models.
@@ -50,13 +50,14 @@ static struct {
     struct live live;
 } mailbox[MAILBOX];
 
-#define EXPECT(model, condition)                                                                                                       \
-    do {                                                                                                                               \
-        if (!(condition)) {                                                                                                            \
-            fprintf(stderr, "FAIL: --seed %llu, operation %llu (%s): not true: %s [%s:%d]\n", (unsigned long long)(model)->seed,        \
-                    (unsigned long long)(model)->index, (model)->doing, #condition, __FILE__, __LINE__);                               \
-            _exit(1);                                                                                                                  \
-        }                                                                                                                              \
+#define EXPECT(model, condition)                                                                                       \
+    do {                                                                                                               \
+        if (!(condition)) {                                                                                            \
+            fprintf(stderr, "FAIL: --seed %llu, operation %llu (%s): not true: %s [%s:%d]\n",                          \
+                    (unsigned long long)(model)->seed, (unsigned long long)(model)->index, (model)->doing, #condition, \
+                    __FILE__, __LINE__);                                                                               \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
     } while (0)
 
 static inline uint64_t mix(uint64_t z) {
@@ -120,12 +121,13 @@ static inline void model_insert(struct model *model, struct live *live) {
     size_t position = position_of(model, live->block);
     if (position > 0) {
         const struct live *before = model->by_address[position - 1];
-        EXPECT(model, before->block + before->usable <= live->block);  // M1
+        EXPECT(model, before->block + before->usable <= live->block); // M1
     }
     if (position < model->live_count) {
-        EXPECT(model, live->block + live->usable <= model->by_address[position]->block);  // M1
+        EXPECT(model, live->block + live->usable <= model->by_address[position]->block); // M1
     }
-    memmove(&model->by_address[position + 1], &model->by_address[position], (model->live_count - position) * sizeof model->by_address[0]);
+    memmove(&model->by_address[position + 1], &model->by_address[position],
+            (model->live_count - position) * sizeof model->by_address[0]);
     model->by_address[position] = live;
     model->live_count++;
     model->live_bytes += live->usable;
@@ -136,7 +138,8 @@ static inline void model_remove(struct model *model, const struct live *live) {
     EXPECT(model, position < model->live_count && model->by_address[position] == live);
     model->live_count--;
     model->live_bytes -= live->usable;
-    memmove(&model->by_address[position], &model->by_address[position + 1], (model->live_count - position) * sizeof model->by_address[0]);
+    memmove(&model->by_address[position], &model->by_address[position + 1],
+            (model->live_count - position) * sizeof model->by_address[0]);
 }
 
 // ---- operations
@@ -144,15 +147,15 @@ static inline void model_remove(struct model *model, const struct live *live) {
 struct operation {
     struct live *slot;
     size_t size, alignment;
-    uint64_t choice;    // which operation, below 1000
-    uint64_t contents;  // of what it writes
-    unsigned frees_of_100;  // how often a full slot is freed, in this phase
+    uint64_t choice;       // which operation, below 1000
+    uint64_t contents;     // of what it writes
+    unsigned frees_of_100; // how often a full slot is freed, in this phase
 };
 
 static inline size_t size_from(uint64_t random) {
     unsigned kind = (unsigned)(random % 100);
     random = mix(random);
-    if (kind < 3) {  // just at, before and behind powers of two and their eighths
+    if (kind < 3) { // just at, before and behind powers of two and their eighths
         size_t power = (size_t)16 << random % 17;
         return power + power / 8 * (mix(random) % 8) + mix(random + 1) % 3 - 1;
     }
@@ -167,7 +170,8 @@ static inline struct operation operation_at(struct model *model, uint64_t index)
     uint64_t phase = mix(model->seed * 31 + index / OPERATIONS_PER_PHASE), random = mix(mix(model->seed) ^ index);
     static const unsigned frees[] = {8, 30, 50, 70, 95};
     struct operation operation = {.slot = &model->slots[random % SLOTS],
-                                  .size = phase % 4 == 0 ? size_from(phase) : size_from(mix(random + 1)),  // some phases use one size
+                                  .size = phase % 4 == 0 ? size_from(phase)
+                                                         : size_from(mix(random + 1)), // some phases use one size
                                   .alignment = (size_t)1 << mix(random + 2) % (mix(random + 3) % 8 == 0 ? 23 : 13),
                                   .choice = mix(random + 4) % 1000,
                                   .contents = mix(random + 5),
@@ -177,9 +181,9 @@ static inline struct operation operation_at(struct model *model, uint64_t index)
 
 static inline void expect_fresh_block(struct model *model, struct live *live, size_t alignment) {
     EXPECT(model, live->block != NULL);
-    EXPECT(model, (uintptr_t)live->block % 16 == 0 && (uintptr_t)live->block % alignment == 0);  // M3
+    EXPECT(model, (uintptr_t)live->block % 16 == 0 && (uintptr_t)live->block % alignment == 0); // M3
     live->usable = hakmem_usable_size(live->block);
-    EXPECT(model, live->usable >= live->size);  // M3
+    EXPECT(model, live->usable >= live->size); // M3
     model_insert(model, live);
 }
 
@@ -197,7 +201,7 @@ static inline void allocate(struct model *model, const struct operation *operati
         size_t count = 1 + operation->contents % 7;
         live->size -= live->size % count;
         live->block = hakmem_calloc(count, live->size / count);
-        EXPECT(model, live->block != NULL && is_zero(live->block, live->size));  // M2
+        EXPECT(model, live->block != NULL && is_zero(live->block, live->size)); // M2
     } else if (kind < 9) {
         model->doing = "aligned_alloc";
         alignment = operation->alignment;
@@ -213,8 +217,8 @@ static inline void allocate(struct model *model, const struct operation *operati
 
 static inline void release(struct model *model, struct live *live, bool by_realloc) {
     model->doing = by_realloc ? "realloc to 0" : "free";
-    EXPECT(model, has_contents(live->block, live, live->usable));  // M2
-    EXPECT(model, hakmem_usable_size(live->block) == live->usable);  // M3
+    EXPECT(model, has_contents(live->block, live, live->usable));   // M2
+    EXPECT(model, hakmem_usable_size(live->block) == live->usable); // M3
     model_remove(model, live);
     errno = 4711;
     if (by_realloc) {
@@ -234,7 +238,7 @@ static inline void resize(struct model *model, const struct operation *operation
     errno = 4711;
     live->block = hakmem_realloc(before.block, size);
     EXPECT(model, live->block != NULL && errno == 4711);
-    EXPECT(model, has_contents(live->block, &before, before.size < size ? before.size : size));  // M2
+    EXPECT(model, has_contents(live->block, &before, before.size < size ? before.size : size)); // M2
     live->size = size;
     live->contents = operation->contents;
     expect_fresh_block(model, live, 1);
@@ -242,12 +246,13 @@ static inline void resize(struct model *model, const struct operation *operation
 }
 
 static inline void ask_for_the_impossible(struct model *model, const struct operation *operation) {
-    static const size_t impossible[] = {SIZE_MAX, SIZE_MAX - 100, (size_t)PTRDIFF_MAX, (size_t)1 << 62, SIZE_MAX - 65536};
+    static const size_t impossible[] = {SIZE_MAX, SIZE_MAX - 100, (size_t)PTRDIFF_MAX, (size_t)1 << 62,
+                                        SIZE_MAX - 65536};
     struct live *live = operation->slot;
     size_t size = impossible[operation->contents % COUNT_OF(impossible)];
     model->doing = "an impossible size";
     errno = 4711;
-    EXPECT(model, hakmem_malloc(size) == NULL && errno == ENOMEM);  // M4
+    EXPECT(model, hakmem_malloc(size) == NULL && errno == ENOMEM); // M4
     errno = 4711;
     EXPECT(model, hakmem_calloc(size / 2, 3) == NULL && errno == ENOMEM);
     errno = 4711;
@@ -263,8 +268,7 @@ static inline void give_away(struct model *model, const struct operation *operat
     size_t index = operation->contents % MAILBOX;
     model->doing = "hand over";
     model_remove(model, operation->slot);
-    while (atomic_flag_test_and_set_explicit(&mailbox[index].taken, memory_order_acquire)) {
-    }
+    while (atomic_flag_test_and_set_explicit(&mailbox[index].taken, memory_order_acquire)) {}
     struct live found = mailbox[index].live;
     mailbox[index].live = *operation->slot;
     atomic_flag_clear_explicit(&mailbox[index].taken, memory_order_release);
@@ -280,7 +284,7 @@ static inline void ask_questions(struct model *model, const struct operation *op
     char text[256];
     model->doing = "statistics";
     EXPECT(model, hakmem_stats(&stats) == 0);
-    EXPECT(model, !model->alone || stats.allocated_bytes >= model->live_bytes);  // M5
+    EXPECT(model, !model->alone || stats.allocated_bytes >= model->live_bytes); // M5
     EXPECT(model, hakmem_stats_json(text, sizeof text) > 0 && memchr(text, '\0', sizeof text) != NULL);
     EXPECT(model, hakmem_version()[0] != '\0');
     EXPECT(model, hakmem_option_get("fastlane", text, sizeof text) >= 0);
@@ -319,8 +323,8 @@ static inline void perform(struct model *model, uint64_t index) {
         EXPECT(model, has_contents(live->block, live, live->usable));
     }
     if (model->tells) {
-        printf("operation %llu: slot %zu: %s, size %zu, alignment %zu, block %p\n", (unsigned long long)index, (size_t)(live - model->slots),
-               model->doing, operation.size, operation.alignment, (void *)live->block);
+        printf("operation %llu: slot %zu: %s, size %zu, alignment %zu, block %p\n", (unsigned long long)index,
+               (size_t)(live - model->slots), model->doing, operation.size, operation.alignment, (void *)live->block);
     }
 }
 

@@ -3,8 +3,8 @@
 //   test_random_model [--seed N] [--operations N] [--threads N] [--long] [--tell] [--shrink]
 //
 // Without options: 200,000 operations by one thread and as many by three. --long: 100,000,000 by one thread.
-// --shrink runs the operations in child processes, finds the shortest failing beginning, leaves out what is not needed, and
-// tells what remains. --tell prints each operation.
+// --shrink runs the operations in child processes, finds the shortest failing beginning, leaves out what is not needed,
+// and tells what remains. --tell prints each operation.
 #include "model.h"
 #include <pthread.h>
 #include <sys/mman.h>
@@ -54,11 +54,12 @@ static size_t allocated_bytes(struct model *model) {
 }
 
 static int run_all(const struct settings *settings) {
-    enum { THREADS_MOST = 64, SLACK_BYTES_A_THREAD = 8 * 1024 };  // slack: what the C library keeps for a thread
+    enum { THREADS_MOST = 64, SLACK_BYTES_A_THREAD = 8 * 1024 }; // slack: what the C library keeps for a thread
     static struct runner runners[THREADS_MOST];
     unsigned threads = settings->threads < THREADS_MOST ? settings->threads : THREADS_MOST;
     struct model *first = model_make(settings, 0);
-    printf("model: --seed %llu --operations %llu --threads %u\n", (unsigned long long)settings->seed, (unsigned long long)settings->operations, threads);
+    printf("model: --seed %llu --operations %llu --threads %u\n", (unsigned long long)settings->seed,
+           (unsigned long long)settings->operations, threads);
     fflush(stdout);
     size_t allocated_before = allocated_bytes(first);
     for (unsigned i = 0; i < threads; i++) {
@@ -151,7 +152,8 @@ static int shrink(struct settings *settings) {
         trial.indices[i] = i;
     }
     if (!fails(settings, &trial, progress)) {
-        printf("shrink: --seed %llu --operations %llu does not fail\n", (unsigned long long)settings->seed, (unsigned long long)settings->operations);
+        printf("shrink: --seed %llu --operations %llu does not fail\n", (unsigned long long)settings->seed,
+               (unsigned long long)settings->operations);
         return 0;
     }
     trial.count = *progress + 1;

@@ -1,9 +1,10 @@
-// The frame of all race tests: stamped blocks, rings between threads, rounds until the time is over, and the count of lost blocks.
+// The frame of all race tests: stamped blocks, rings between threads, rounds until the time is over, and the count of
+// lost blocks.
 //
-// A test is one scenario, run again and again with a new seed until HAKMEM_TEST_SECONDS (default 2) are over. Every block
-// carries a stamp that depends on its address, size and a number its holder keeps: a block given to two holders at once shows
-// as a broken stamp. After each round all blocks have been freed and all threads joined, so the bytes that the library says are
-// allocated must be back where they were after the first rounds: a lost block shows there.
+// A test is one scenario, run again and again with a new seed until HAKMEM_TEST_SECONDS (default 2) are over. Every
+// block carries a stamp that depends on its address, size and a number its holder keeps: a block given to two holders
+// at once shows as a broken stamp. After each round all blocks have been freed and all threads joined, so the bytes
+// that the library says are allocated must be back where they were after the first rounds: a lost block shows there.
 // Only names of hakmem.h are used, so that the tests run in every flavour. Exit status 0 is success.
 // Replay: HAKMEM_TEST_SEED=<the seed printed>.
 #ifndef HAKMEM_TESTS_RACE_H
@@ -43,21 +44,21 @@ enum { SANITIZED = 0 };
 enum { SANITIZED = 0 };
 #endif
 
-static uint64_t current_seed;  // of the round under way, for the message of a failure
+static uint64_t current_seed; // of the round under way, for the message of a failure
 
-#define FAIL(...)                                                                          \
-    do {                                                                                   \
+#define FAIL(...)                                                                            \
+    do {                                                                                     \
         fprintf(stderr, "FAIL (HAKMEM_TEST_SEED=%llu): ", (unsigned long long)current_seed); \
-        fprintf(stderr, __VA_ARGS__);                                                      \
-        fprintf(stderr, " [%s:%d]\n", __FILE__, __LINE__);                                 \
-        abort();                                                                           \
+        fprintf(stderr, __VA_ARGS__);                                                        \
+        fprintf(stderr, " [%s:%d]\n", __FILE__, __LINE__);                                   \
+        abort();                                                                             \
     } while (0)
 
-#define CHECK(condition)                \
-    do {                                \
-        if (!(condition)) {             \
-            FAIL("%s", #condition);     \
-        }                               \
+#define CHECK(condition)            \
+    do {                            \
+        if (!(condition)) {         \
+            FAIL("%s", #condition); \
+        }                           \
     } while (0)
 
 // ---- random numbers and time
@@ -67,13 +68,15 @@ struct random {
 };
 
 static inline uint64_t random_next(struct random *random) {
-    uint64_t z = random->state += 0x9e3779b97f4a7c15u;  // splitmix64
+    uint64_t z = random->state += 0x9e3779b97f4a7c15u; // splitmix64
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
 }
 
-static inline size_t random_below(struct random *random, size_t limit) { return (size_t)(random_next(random) % limit); }
+static inline size_t random_below(struct random *random, size_t limit) {
+    return (size_t)(random_next(random) % limit);
+}
 
 static inline struct random random_of(uint64_t seed, uint64_t stream) {
     struct random random = {seed * 0x9e3779b97f4a7c15u + stream * 0xd1342543de82ef95u};
@@ -96,7 +99,8 @@ struct held {
 };
 
 static inline uint64_t stamp_word(const struct held *held, size_t offset) {
-    return ((uint64_t)(uintptr_t)held->block + offset) * 0x9e3779b97f4a7c15u ^ held->number * 0xd1342543de82ef95u ^ held->size;
+    return ((uint64_t)(uintptr_t)held->block + offset) * 0x9e3779b97f4a7c15u ^ held->number * 0xd1342543de82ef95u ^
+           held->size;
 }
 
 // Where stamps stand: every word of the first and last 64 bytes, and one word of each KiB between.
@@ -121,23 +125,29 @@ static inline void held_check_moved(const struct held *held, const void *place, 
         uint64_t word;
         memcpy(&word, (const char *)place + offset, sizeof word);
         if (word != stamp_word(held, offset)) {
-            FAIL("block %p of %zu bytes (number %llu) is not as its holder left it at offset %zu: %016llx", held->block, held->size,
-                 (unsigned long long)held->number, offset, (unsigned long long)word);
+            FAIL("block %p of %zu bytes (number %llu) is not as its holder left it at offset %zu: %016llx", held->block,
+                 held->size, (unsigned long long)held->number, offset, (unsigned long long)word);
         }
     }
 }
 
-static inline void held_check(const struct held *held) { held_check_moved(held, held->block, held->size); }
+static inline void held_check(const struct held *held) {
+    held_check_moved(held, held->block, held->size);
+}
 
 // Which sizes a round uses. Blocks below 64 bytes have holders, large ones have slabs of one block.
 struct sizes {
     const char *name;
     size_t least, most;
 };
-static const struct sizes size_ranges[] UNUSED = {
-    {"held", 8, 48}, {"small", 8, 2048}, {"middle", 64, 32 * 1024}, {"mixed", 8, 256 * 1024}, {"large", 32 * 1024, 1024 * 1024}};
+static const struct sizes size_ranges[] UNUSED = {{"held", 8, 48},
+                                                  {"small", 8, 2048},
+                                                  {"middle", 64, 32 * 1024},
+                                                  {"mixed", 8, 256 * 1024},
+                                                  {"large", 32 * 1024, 1024 * 1024}};
 
-// How often a round repeats its step: fewer times with large blocks, whose pages cost more than the protocol, and under sanitizers.
+// How often a round repeats its step: fewer times with large blocks, whose pages cost more than the protocol, and under
+// sanitizers.
 static inline size_t steps_for(const struct sizes *sizes, size_t steps) {
     size_t divisor = sizes->least >= 32 * KIB ? 40 : sizes->most > 32 * KIB ? 4 : 1;
     return steps / divisor / (SANITIZED ? 4 : 1);
@@ -157,7 +167,8 @@ static inline size_t random_size(struct random *random, const struct sizes *size
 static _Atomic uint64_t next_number = 1;
 
 static inline struct held held_make(struct random *random, const struct sizes *sizes) {
-    struct held held = {.size = random_size(random, sizes), .number = atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed)};
+    struct held held = {.size = random_size(random, sizes),
+                        .number = atomic_fetch_add_explicit(&next_number, 1, memory_order_relaxed)};
     held.block = hakmem_malloc(held.size);
     if (held.block == NULL) {
         FAIL("no memory for %zu bytes", held.size);
@@ -208,7 +219,7 @@ UNUSED static bool ring_push(struct ring *ring, const struct held *held) {
                 return true;
             }
         } else if (turn < tail) {
-            return false;  // full
+            return false; // full
         } else {
             tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
         }
@@ -226,7 +237,7 @@ UNUSED static bool ring_pop(struct ring *ring, struct held *held) {
                 return true;
             }
         } else if (turn < head + 1) {
-            return false;  // empty
+            return false; // empty
         } else {
             head = atomic_load_explicit(&ring->head, memory_order_relaxed);
         }
@@ -251,7 +262,9 @@ UNUSED static pthread_t thread_start(void *(*body)(void *), void *argument) {
     return thread;
 }
 
-UNUSED static void thread_join(pthread_t thread) { CHECK(pthread_join(thread, NULL) == 0); }
+UNUSED static void thread_join(pthread_t thread) {
+    CHECK(pthread_join(thread, NULL) == 0);
+}
 
 // ---- rounds
 
@@ -292,7 +305,10 @@ UNUSED static bool is_long_run(int argc, char **argv) {
 
 // The scenario gets a seed and the number of the round, which it may use to choose sizes. Returns the exit status.
 UNUSED static int race_rounds(const char *name, void (*scenario)(uint64_t seed, unsigned round)) {
-    enum { WARM_ROUNDS = 2 * COUNT_OF(size_ranges), SLACK_BYTES = 16 * 1024 };  // slack: what the C library keeps for its threads
+    enum {
+        WARM_ROUNDS = 2 * COUNT_OF(size_ranges),
+        SLACK_BYTES = 16 * 1024
+    }; // slack: what the C library keeps for its threads
     const char *given = getenv("HAKMEM_TEST_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 20240611;
     double end = seconds_now() + test_seconds();
@@ -305,12 +321,12 @@ UNUSED static int race_rounds(const char *name, void (*scenario)(uint64_t seed, 
         if (round < WARM_ROUNDS) {
             allocated_when_warm = allocated > allocated_when_warm ? allocated : allocated_when_warm;
         } else if (allocated > allocated_when_warm + SLACK_BYTES) {
-            FAIL("%s: %zu bytes are allocated after round %u, %zu after the first rounds: blocks were lost", name, allocated, round,
-                 allocated_when_warm);
+            FAIL("%s: %zu bytes are allocated after round %u, %zu after the first rounds: blocks were lost", name,
+                 allocated, round, allocated_when_warm);
         }
     }
-    printf("%s: %u rounds, seeds %llu to %llu, hakmem %s\n", name, round, (unsigned long long)seed, (unsigned long long)(seed + round - 1),
-           hakmem_version());
+    printf("%s: %u rounds, seeds %llu to %llu, hakmem %s\n", name, round, (unsigned long long)seed,
+           (unsigned long long)(seed + round - 1), hakmem_version());
     return 0;
 }
 

@@ -1,4 +1,5 @@
-// Several threads fork at once while others allocate and free; every child uses the whole heap, frees what its parent made, and exits.
+// Several threads fork at once while others allocate and free; every child uses the whole heap, frees what its parent
+// made, and exits.
 #include "race.h"
 #include <sys/wait.h>
 
@@ -14,7 +15,9 @@ static void *keep_busy(void *argument) {
     struct random random = random_of(round_seed, (uintptr_t)argument);
     struct held kept[64] = {{0}};
     while (!atomic_load(&forking_is_over)) {
-        struct held made = held_make(&random, random_below(&random, 20) == 0 ? &size_ranges[COUNT_OF(size_ranges) - 1] : sizes), received;
+        struct held made = held_make(&random,
+                                     random_below(&random, 20) == 0 ? &size_ranges[COUNT_OF(size_ranges) - 1] : sizes),
+                    received;
         if (!ring_push(&ring, &made)) {
             size_t slot = random_below(&random, COUNT_OF(kept));
             held_drop(&kept[slot]);
@@ -47,7 +50,7 @@ static void *use_heap_in_thread(void *argument) {
 
 // In the child only the forking thread lives: its blocks are intact, and all the memory of the others can be taken.
 static void be_child(struct held inherited[INHERITED], uint64_t seed) {
-    (void)alarm(CHILD_SECONDS);  // a lock left behind kills the child instead of hanging the test
+    (void)alarm(CHILD_SECONDS); // a lock left behind kills the child instead of hanging the test
     struct random random = random_of(seed, 77);
     static struct held made[5000];
     size_t count = steps_for(sizes, COUNT_OF(made));
@@ -66,7 +69,7 @@ static void be_child(struct held inherited[INHERITED], uint64_t seed) {
     (void)hakmem_trim(0);
     struct hakmem_stats stats = {.size = sizeof stats};
     CHECK(hakmem_stats(&stats) == 0);
-    if (!SANITIZED) {  // sanitizers allow no threads in the child of a process with threads
+    if (!SANITIZED) { // sanitizers allow no threads in the child of a process with threads
         pthread_t thread = thread_start(use_heap_in_thread, (void *)(uintptr_t)3);
         thread_join(thread);
     }
@@ -129,4 +132,6 @@ static void fork_under_load(uint64_t seed, unsigned round) {
     ring_drain(&ring);
 }
 
-int main(void) { return race_rounds("fork under load", fork_under_load); }
+int main(void) {
+    return race_rounds("fork under load", fork_under_load);
+}

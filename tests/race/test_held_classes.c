@@ -1,4 +1,5 @@
-// Blocks of 16, 32 and 48 bytes, whose slabs have holders, wander between threads of which some end and leave their slabs.
+// Blocks of 16, 32 and 48 bytes, whose slabs have holders, wander between threads of which some end and leave their
+// slabs.
 #include "race.h"
 
 enum { THREADS = 6, SLOTS = 512, OPERATIONS = 12000 };
@@ -6,7 +7,7 @@ enum { THREADS = 6, SLOTS = 512, OPERATIONS = 12000 };
 static const size_t held_sizes[] = {16, 32, 48};
 
 static struct {
-    atomic_flag taken;  // a lock of its own for each slot, so that the record needs no block
+    atomic_flag taken; // a lock of its own for each slot, so that the record needs no block
     struct held held;
 } slots[SLOTS];
 
@@ -61,4 +62,6 @@ static void wander_and_end(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) { return race_rounds("held classes", wander_and_end); }
+int main(void) {
+    return race_rounds("held classes", wander_and_end);
+}

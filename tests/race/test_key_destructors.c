@@ -1,7 +1,7 @@
 // Blocks allocated and freed in destructors of thread-specific data, some of which run after the library's own.
 //
-// Keys made before the library's first call and after it, whose destructors set their value again, so that they run in every
-// one of the rounds the C library allows.
+// Keys made before the library's first call and after it, whose destructors set their value again, so that they run in
+// every one of the rounds the C library allows.
 #include "race.h"
 #include <limits.h>
 
@@ -18,7 +18,7 @@ struct last_will {
 
 static pthread_key_t keys[KEYS];
 static _Atomic size_t destructor_calls;
-static struct ring heirloom;  // blocks that go from a dying thread to another one
+static struct ring heirloom; // blocks that go from a dying thread to another one
 static const struct sizes *sizes;
 static uint64_t round_seed;
 
@@ -45,12 +45,24 @@ static void execute_will(struct last_will *will, pthread_key_t key) {
     hakmem_free(will);
 }
 
-static void destroy_0(void *will) { execute_will(will, keys[0]); }
-static void destroy_1(void *will) { execute_will(will, keys[1]); }
-static void destroy_2(void *will) { execute_will(will, keys[2]); }
-static void destroy_3(void *will) { execute_will(will, keys[3]); }
-static void destroy_4(void *will) { execute_will(will, keys[4]); }
-static void destroy_5(void *will) { execute_will(will, keys[5]); }
+static void destroy_0(void *will) {
+    execute_will(will, keys[0]);
+}
+static void destroy_1(void *will) {
+    execute_will(will, keys[1]);
+}
+static void destroy_2(void *will) {
+    execute_will(will, keys[2]);
+}
+static void destroy_3(void *will) {
+    execute_will(will, keys[3]);
+}
+static void destroy_4(void *will) {
+    execute_will(will, keys[4]);
+}
+static void destroy_5(void *will) {
+    execute_will(will, keys[5]);
+}
 
 static void (*const destructors[KEYS])(void *) = {destroy_0, destroy_1, destroy_2, destroy_3, destroy_4, destroy_5};
 

@@ -1,10 +1,12 @@
-// Blocks of 32 KiB to 2 MiB, whose slabs hold few blocks or one, are made, changed in size, handed on and freed by other threads.
+// Blocks of 32 KiB to 2 MiB, whose slabs hold few blocks or one, are made, changed in size, handed on and freed by
+// other threads.
 #include "race.h"
 
 enum { THREADS = 4, OPERATIONS = 20000 };
 
 static struct ring ring;
-static const struct sizes one_block_sizes[] = {{"few", 32 * 1024, 128 * 1024}, {"one", 256 * 1024, 1024 * 1024}, {"beyond", 512 * 1024, 2048 * 1024}};
+static const struct sizes one_block_sizes[] = {
+    {"few", 32 * 1024, 128 * 1024}, {"one", 256 * 1024, 1024 * 1024}, {"beyond", 512 * 1024, 2048 * 1024}};
 static const struct sizes *sizes;
 static uint64_t round_seed;
 
@@ -70,4 +72,6 @@ static void hand_large_blocks_around(uint64_t seed, unsigned round) {
     ring_drain(&ring);
 }
 
-int main(void) { return race_rounds("one-block slabs", hand_large_blocks_around); }
+int main(void) {
+    return race_rounds("one-block slabs", hand_large_blocks_around);
+}

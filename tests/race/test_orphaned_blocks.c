@@ -68,4 +68,6 @@ static void free_after_the_end(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) { return race_rounds("orphaned blocks", free_after_the_end); }
+int main(void) {
+    return race_rounds("orphaned blocks", free_after_the_end);
+}

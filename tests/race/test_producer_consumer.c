@@ -1,5 +1,5 @@
-// A producer allocates and a consumer, which never allocates, frees: memory stays flat; also when producers come and go.
-// HAKMEM_TEST_SECONDS or --long (3 minutes) says for how long.
+// A producer allocates and a consumer, which never allocates, frees: memory stays flat; also when producers come and
+// go. HAKMEM_TEST_SECONDS or --long (3 minutes) says for how long.
 #include "race.h"
 
 static struct ring ring;
@@ -51,7 +51,8 @@ static void *consume(void *unused) {
     }
 }
 
-// Runs one part and watches resident memory during it: what the ring may hold, caches, and no more however long it takes.
+// Runs one part and watches resident memory during it: what the ring may hold, caches, and no more however long it
+// takes.
 static void expect_flat_memory(double seconds, bool producers_end) {
     size_t in_flight = 2 * RING_CELLS * sizes->most, limit = resident_bytes() + in_flight + 48 * MIB;
     atomic_store(&consumer_may_end, false);
@@ -92,9 +93,10 @@ int main(int argc, char **argv) {
     }
     size_t allocated = bytes_allocated();
     if (allocated > allocated_when_warm + 16 * KIB) {
-        FAIL("%zu bytes are allocated at the end, %zu after the first pass: blocks were lost", allocated, allocated_when_warm);
+        FAIL("%zu bytes are allocated at the end, %zu after the first pass: blocks were lost", allocated,
+             allocated_when_warm);
     }
-    printf("producer, consumer: %zu blocks passed, resident %zu KiB at the end, hakmem %s\n", atomic_load(&blocks_passed), resident_bytes() / KIB,
-           hakmem_version());
+    printf("producer, consumer: %zu blocks passed, resident %zu KiB at the end, hakmem %s\n",
+           atomic_load(&blocks_passed), resident_bytes() / KIB, hakmem_version());
     return 0;
 }

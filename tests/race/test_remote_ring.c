@@ -40,7 +40,8 @@ static void pass_blocks_around(uint64_t seed, unsigned round) {
         ring_start(&rings[i]);
     }
     for (size_t i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){random_of(seed, i), &size_ranges[round % COUNT_OF(size_ranges)], &rings[i], &rings[(i + 1) % THREADS], 0};
+        workers[i] = (struct worker){random_of(seed, i), &size_ranges[round % COUNT_OF(size_ranges)], &rings[i],
+                                     &rings[(i + 1) % THREADS], 0};
         workers[i].thread = thread_start(work, &workers[i]);
     }
     for (size_t i = 0; i < THREADS; i++) {
@@ -51,4 +52,6 @@ static void pass_blocks_around(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) { return race_rounds("remote ring", pass_blocks_around); }
+int main(void) {
+    return race_rounds("remote ring", pass_blocks_around);
+}

@@ -21,7 +21,8 @@ static void drop_record(struct held *record) {
 
 static void *exchange(void *argument) {
     struct worker *worker = argument;
-    size_t operations = steps_for(worker->sizes, OPERATIONS), used_slots = worker->sizes->least >= 32 * KIB ? SLOTS / 16 : SLOTS;
+    size_t operations = steps_for(worker->sizes, OPERATIONS),
+           used_slots = worker->sizes->least >= 32 * KIB ? SLOTS / 16 : SLOTS;
     for (size_t i = 0; i < operations; i++) {
         struct held *record = hakmem_malloc(sizeof *record);
         CHECK(record != NULL);
@@ -48,4 +49,6 @@ static void exchange_blocks(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) { return race_rounds("slot exchange", exchange_blocks); }
+int main(void) {
+    return race_rounds("slot exchange", exchange_blocks);
+}

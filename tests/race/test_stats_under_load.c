@@ -1,4 +1,5 @@
-// Statistics are read, as structure and as JSON, while others allocate and free; what they say is possible at every moment.
+// Statistics are read, as structure and as JSON, while others allocate and free; what they say is possible at every
+// moment.
 #include "race.h"
 
 enum { WORKERS = 3, OPERATIONS = 16000, READERS = 2, ALWAYS_HELD = 4000 };
@@ -28,7 +29,8 @@ static void check_figures(const struct hakmem_stats *stats, const struct hakmem_
     const size_t possible = (size_t)1 << 46;
     CHECK(stats->allocated_bytes >= bytes_always_held);
     CHECK(stats->allocated_bytes < bytes_always_held + 4096 * MIB);
-    CHECK(stats->resident_bytes < possible && stats->retained_bytes < possible && stats->metadata_bytes < possible && stats->mapped_bytes < possible);
+    CHECK(stats->resident_bytes < possible && stats->retained_bytes < possible && stats->metadata_bytes < possible &&
+          stats->mapped_bytes < possible);
     CHECK(stats->refills >= earlier->refills && stats->flushes >= earlier->flushes);
     CHECK(stats->slabs_made >= earlier->slabs_made && stats->slabs_returned >= earlier->slabs_returned);
 }
@@ -79,4 +81,6 @@ static void read_under_load(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) { return race_rounds("statistics under load", read_under_load); }
+int main(void) {
+    return race_rounds("statistics under load", read_under_load);
+}

@@ -1,4 +1,5 @@
-// Thousands of short threads: each inherits blocks of the one before, uses ten classes, leaves blocks to the next. Memory stays flat.
+// Thousands of short threads: each inherits blocks of the one before, uses ten classes, leaves blocks to the next.
+// Memory stays flat.
 // --long runs 100,000 threads instead of 5,000.
 #include "race.h"
 
@@ -61,6 +62,7 @@ int main(int argc, char **argv) {
         held_drop(&lives[i / INHERITED].inheritance[i % INHERITED]);
     }
     CHECK(bytes_allocated() <= 256 * KIB);
-    printf("thread churn: %zu threads, resident %zu KiB then %zu KiB, hakmem %s\n", threads, resident / KIB, resident_bytes() / KIB, hakmem_version());
+    printf("thread churn: %zu threads, resident %zu KiB then %zu KiB, hakmem %s\n", threads, resident / KIB,
+           resident_bytes() / KIB, hakmem_version());
     return 0;
 }

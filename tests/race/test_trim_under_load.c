@@ -57,4 +57,6 @@ static void trim_under_load(uint64_t seed, unsigned round) {
     ring_drain(&ring);
 }
 
-int main(void) { return race_rounds("trim under load", trim_under_load); }
+int main(void) {
+    return race_rounds("trim under load", trim_under_load);
+}
