@@ -36,8 +36,8 @@ double clock_seconds(void) {
 }
 
 void *harness_array(size_t count, size_t element_bytes) {
-    void *array = mmap(NULL, count * element_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE,
-                       -1, 0);
+    void *array =
+        mmap(NULL, count * element_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (array == MAP_FAILED)
         harness_fail("mmap of a table");
     return array;

@@ -54,7 +54,7 @@ static void *own(unsigned index) {
 
 // Frees what the ring holds.
 static void ring_empty(struct ring *ring) {
-    uint32_t read = atomic_load_explicit(&ring->read, memory_order_relaxed); // this thread alone writes it
+    uint32_t read = atomic_load_explicit(&ring->read, memory_order_relaxed);       // this thread alone writes it
     uint32_t written = atomic_load_explicit(&ring->written, memory_order_acquire); // pairs: batch_send
     if (read == written)
         return;

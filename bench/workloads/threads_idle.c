@@ -2,10 +2,11 @@
 //
 // Models: servers with a thread per connection or large pools of sleeping workers: what a thread costs when idle.
 // Does not model: threads that still hold blocks, threads that come and go.
-// Formulae: thread sizes are smallest × (largest / smallest)^(i / 9), i = 0 … 9, rounded down. A thread allocates
-// `blocks` of each of the ten sizes, writes first and last byte, frees them, and repeats that `repeats` times. Before that
-// the same threads have written 32 KiB of their stacks, so that pages of the stack are not counted as the allocator's.
-// "resident_bytes_per_thread" = (resident afterwards − resident of the same threads before their first malloc) / threads.
+// Formulae: the sizes are smallest × (largest / smallest)^(i / 9), i = 0 … 9, rounded down. A thread allocates `blocks`
+// of each of the ten sizes, writes first and last byte, frees them, and repeats that `repeats` times. Before, the same
+// threads have written 32 KiB of their stacks, so that pages of the stack are not counted as the allocator's.
+// "resident_bytes_per_thread" = (resident afterwards − resident of the same threads before their first malloc) /
+// threads.
 #include "harness.h"
 
 #include <math.h>
@@ -35,7 +36,7 @@ static void use(struct worker *worker) {
     (void)worker;
     void *blocks[BLOCKS_MAX];
     for (uint32_t repeat = 0; repeat < set.repeats; repeat++) {
-        for (uint32_t class = 0; class < CLASSES; class++) {
+        for (uint32_t class = 0; class < CLASSES; class ++) {
             for (uint32_t i = 0; i < set.blocks; i++) {
                 blocks[i] = allocate_or_fail(set.sizes[class]);
                 touch_ends(blocks[i], set.sizes[class]);

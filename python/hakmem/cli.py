@@ -87,17 +87,23 @@ BARS = [name for name in peers.NAMES if name not in ("gperftools", "rpmalloc", "
 
 @app.command()
 def compare(
-    suite: Annotated[list[str], typer.Option(help=f"{', '.join(suites.SUITES)} or all; may be repeated.")] = ["all"],
-    rows: Annotated[list[str], typer.Option(metavar="GLOB", help="Rows by name; may be repeated.")] = [],
+    suite: Annotated[list[str] | None, typer.Option(help=f"{', '.join(suites.SUITES)} or all; may be repeated.")] = None,
+    rows: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Rows by name; may be repeated.")] = None,
     runs: Annotated[int, typer.Option(min=0, help="Counted runs, 7 or with --quick 3 if not given.")] = 0,
     allocators: Annotated[str, typer.Option(
         help="bars: hakmem and the peers it must beat; all: also those that are only reported; or names.")] = "bars",
-    lib: Annotated[list[str], typer.Option(metavar="NAME=FILE", help="Another library, or hakmem's.")] = [],
+    lib: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Another library, or hakmem's.")] = None,
     json: Annotated[Path, typer.Option(help="Records are appended here, a JSON object a line.")] = places.RECORDS,
     quick: Annotated[bool, typer.Option(help="A tenth of the operations: for a look, not for figures.")] = False,
     list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
 ) -> None:
     """Runs the workloads under each allocator, interleaved, each run in a process of its own, and prints the figures."""
+    if lib is None:
+        lib = []
+    if rows is None:
+        rows = []
+    if suite is None:
+        suite = ["all"]
     unknown = [one for one in suite if one not in (*suites.SUITES, "all")]
     if unknown:
         raise fail(f"--suite {', '.join(unknown)}: not known; there are {', '.join(suites.SUITES)} and all")

@@ -9,7 +9,7 @@ from hakmem.comparison import Results
 from hakmem.suites import ROWS, Row
 
 HAKMEM = "hakmem"
-LEAN_MUST_REACH = 0.7  # of the row's best speed, to count as its leanest peer
+LEAN_MUST_REACH = 0.7  # of the best peer's speed, to count as the leanest peer
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class RowFigures:
         return min(self._peers(), key=lambda name: self.cells[name].seconds, default=None)
 
     def leanest_peer(self) -> str | None:
-        """Lowest peak among the peers that are not much slower than the row's best, hakmem included in "best"."""
+        """Lowest peak among the peers that are not much slower than the fastest of them."""
         if not self._peers():
             return None
-        best = min(one.seconds for name, one in self.cells.items() if name in self.bars or name == HAKMEM)
+        best = min(self.cells[name].seconds for name in self._peers())
         fast = [name for name in self._peers() if best / self.cells[name].seconds >= LEAN_MUST_REACH]
         return min(fast, key=lambda name: self.cells[name].peak_kib, default=None)
 

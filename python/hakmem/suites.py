@@ -27,9 +27,9 @@ class Row:
 
 SIZES = {"tiny": [(8, 64), (16, 1024)], "mid": [(2048, 32768)]}
 
-# Millions of operations of all threads together: (suite, blocks of a thread).
-_TIERS = {("tiny", 400): 200, ("tiny", 100_000): 40, ("mid", 400): 80, ("mid", 100_000): 8}
-_REMOTE = {("tiny", 400): 40, ("tiny", 100_000): 20, ("mid", 400): 20, ("mid", 100_000): 4}
+# Millions of operations of all threads together, by (smallest size, blocks of a thread).
+_REPLACED = {(8, 400): 300, (8, 100_000): 120, (16, 400): 200, (16, 100_000): 30, (2048, 400): 60, (2048, 100_000): 5}
+_SENT = {(8, 400): 50, (8, 100_000): 50, (16, 400): 50, (16, 100_000): 20, (2048, 400): 20, (2048, 100_000): 4}
 
 
 def _tiers(suite: str) -> list[Row]:
@@ -37,26 +37,25 @@ def _tiers(suite: str) -> list[Row]:
     for low, high in SIZES[suite]:
         for blocks in (400, 100_000):
             for threads in (1, 4):
-                operations = _TIERS[suite, blocks] * MILLION // threads
                 rows.append(Row(f"{suite}/{low}-{high}/{blocks}/{threads}t", suite, "tiers",
-                                (str(low), str(high), str(blocks), str(threads), "{operations}"), operations, True))
+                                (str(low), str(high), str(blocks), str(threads), "{operations}"),
+                                _REPLACED[low, blocks] * MILLION // threads, True))
     return rows
 
 
 def _remote() -> list[Row]:
     rows = []
-    for suite, sizes in SIZES.items():
-        for low, high in sizes:
-            for blocks in (400, 100_000):
-                operations = _REMOTE[suite, blocks] * MILLION // 2
-                rows.append(Row(f"remote/{low}-{high}/{blocks}/2t/90%", "remote", "remote",
-                                (str(low), str(high), str(blocks), "2", "90", "{operations}"), operations, True))
+    for low, high in [size for sizes in SIZES.values() for size in sizes]:
+        for blocks in (400, 100_000):
+            rows.append(Row(f"remote/{low}-{high}/{blocks}/2t/90%", "remote", "remote",
+                            (str(low), str(high), str(blocks), "2", "90", "{operations}"),
+                            _SENT[low, blocks] * MILLION // 2, True))
     return rows
 
 
 def _bulk() -> list[Row]:
     blocks = 10_000
-    rounds = {16: 10_000, 64: 10_000, 256: 5_000, 1024: 2_000, 8192: 400}
+    rounds = {16: 20_000, 64: 20_000, 256: 10_000, 1024: 5_000, 8192: 300}
     return [Row(f"bulk/{size}/{order}", "bulk", "bulk", (str(size), str(blocks), "{operations}", order), rounds[size])
             for size in rounds for order in ("lifo", "fifo", "random")]
 

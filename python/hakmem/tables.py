@@ -4,16 +4,26 @@ from rich.console import Console
 from rich.table import Table
 
 from hakmem.allocator import Allocator
-from hakmem.figures import (HAKMEM, Cell, RowFigures, Verdict, best_peer_overall, geometric_mean, mean_speed_over)
+from hakmem.figures import (
+    HAKMEM,
+    Cell,
+    RowFigures,
+    Verdict,
+    best_peer_overall,
+    geometric_mean,
+    mean_speed_over,
+)
 
 
 def print_all(console: Console, rows: list[RowFigures], allocators: list[Allocator], verdicts: list[Verdict]) -> None:
     names = [one.name for one in allocators]
     console.print(_grid("Speed: million operations per second, ± half the quartile distance", rows, names, _speed))
     console.print(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
+    console.print(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
+                        lambda row, cell: f"{cell.final_kib / 1024:.1f}"))
     if any(row.row.suite in SPECIAL for row in rows):
-        console.print(_grid("What is special to a row", [row for row in rows if row.row.suite in SPECIAL], names,
-                            _special))
+        console.print(_grid("Idle: memory of a thread. Give-back: memory kept after the last free. Startup: time of a run",
+                            [row for row in rows if row.row.suite in SPECIAL], names, _special))
     if any(HAKMEM in row.cells for row in rows):
         console.print(_ratios(rows, names))
         console.print(_means(rows, names))
@@ -38,8 +48,8 @@ def _speed(row: RowFigures, cell: Cell) -> str:
 
 
 SPECIAL = {
-    "idle": lambda cell: f"{cell.special['resident_bytes_per_thread'] / 1024:.1f} KiB/thread",
-    "give-back": lambda cell: f"{cell.special['kept_kib'] / 1024:.0f} MiB kept",
+    "idle": lambda cell: f"{cell.special['resident_bytes_per_thread'] / 1024:.1f} KiB",
+    "give-back": lambda cell: f"{cell.special['kept_kib'] / 1024:.0f} MiB",
     "startup": lambda cell: f"{1e3 * cell.special['median_seconds']:.3f} ms",
 }
 

@@ -30,7 +30,7 @@ NAMES = ["glibc", *RECIPES]
 
 
 def glibc() -> Allocator:
-    name, version = platform.libc_ver()
+    _name, version = platform.libc_ver()
     return Allocator("glibc", version=version, source="the system's C library")
 
 
