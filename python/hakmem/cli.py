@@ -98,12 +98,7 @@ def compare(
     list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
 ) -> None:
     """Runs the workloads under each allocator, interleaved, each run in a process of its own, and prints the figures."""
-    if lib is None:
-        lib = []
-    if rows is None:
-        rows = []
-    if suite is None:
-        suite = ["all"]
+    suite, rows, lib = suite or ["all"], rows or [], lib or []
     unknown = [one for one in suite if one not in (*suites.SUITES, "all")]
     if unknown:
         raise fail(f"--suite {', '.join(unknown)}: not known; there are {', '.join(suites.SUITES)} and all")

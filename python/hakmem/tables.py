@@ -17,15 +17,19 @@ from hakmem.figures import (
 
 def print_all(console: Console, rows: list[RowFigures], allocators: list[Allocator], verdicts: list[Verdict]) -> None:
     names = [one.name for one in allocators]
-    console.print(_grid("Speed: million operations per second, ± half the quartile distance", rows, names, _speed))
+    timed = [row for row in rows if row.row.suite not in SPECIAL]
+    special = [row for row in rows if row.row.suite in SPECIAL]
+    if timed:
+        console.print(_grid("Speed: million operations per second, ± half the quartile distance", timed, names,
+                            _speed))
     console.print(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
     console.print(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
                         lambda row, cell: f"{cell.final_kib / 1024:.1f}"))
-    if any(row.row.suite in SPECIAL for row in rows):
+    if special:
         console.print(_grid("Idle: memory of a thread. Give-back: memory kept after the last free. Startup: time of a run",
-                            [row for row in rows if row.row.suite in SPECIAL], names, _special))
+                            special, names, _special))
     if any(HAKMEM in row.cells for row in rows):
-        console.print(_ratios(rows, names))
+        console.print(_ratios(timed))
         console.print(_means(rows, names))
         console.print(_verdict(verdicts))
 
@@ -42,7 +46,9 @@ def _grid(title: str, rows: list[RowFigures], names: list[str], text_of) -> Tabl
 
 def _speed(row: RowFigures, cell: Cell) -> str:
     rate = cell.operations / cell.seconds / 1e6
-    text = f"{rate:.{3 if rate < 1 else 1 if rate < 100 else 0}f} ±{100 * cell.spread:.0f}%"
+    text = f"{rate:.{3 if rate < 1 else 1 if rate < 100 else 0}f}"
+    if cell.runs > 1:
+        text += f" ±{100 * cell.spread:.0f}%"
     fastest = min(one.seconds for one in row.cells.values())
     return f"[bold]{text}[/bold]" if cell.seconds == fastest else text
 
@@ -58,7 +64,7 @@ def _special(row: RowFigures, cell: Cell) -> str:
     return SPECIAL[row.row.suite](cell)
 
 
-def _ratios(rows: list[RowFigures], names: list[str]) -> Table:
+def _ratios(rows: list[RowFigures]) -> Table:
     table = Table(title="hakmem over its peers (speed: higher is better; memory: lower is better)",
                   title_justify="left")
     table.add_column("row", no_wrap=True)
