@@ -51,6 +51,17 @@
 
 #include "api/calls.c"
 
+#include "api/statistics.c"
+
+#include "api/own.c"
+
+#include "api/lifecycle.c"
+
+// Sanitized builds leave the C library's names to the sanitizer.
 #ifndef HAKMEM_NO_OVERRIDE
 #include "api/libc.c"
+
+#include "api/info.c"
+
+#include "api/cxx.c"
 #endif

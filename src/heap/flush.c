@@ -10,6 +10,21 @@ unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
     return (unsigned)(load_relaxed(&heap->stacks->top[class_index]) - bottom);
 }
 
+unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
+    if (heap->stacks == NULL)
+        return 0;
+    // Depth and bottom may move meanwhile; the cell does not, and a top on it says where the stack ends. Below the
+    // bottom lies NULL (T1).
+    uintptr_t top = (uintptr_t)load_relaxed(&heap->stacks->top[class_index]);
+    unsigned depth = load_relaxed(&heap->classes[class_index].depth);
+    unsigned cell = load_relaxed(&heap->classes[class_index].cell);
+    if (depth == 0 || cell == 0)
+        return 0;
+    uintptr_t end = (uintptr_t)(heap->cells[cell - 1] + STACK_SLOTS);
+    uintptr_t bottom = end - depth * sizeof(void *);
+    return top >= bottom && top <= end ? (unsigned)((top - bottom) / sizeof(void *)) : 0;
+}
+
 void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
     struct heap_class *own = &heap->classes[class_index];
     unsigned have = heap_stack_blocks(heap, class_index);

@@ -90,7 +90,9 @@ INTERNAL void heap_adopt_orphan(void);
 INTERNAL void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth);
 // Gives the class a stack, if it may have one.
 INTERNAL bool heap_grant_stack(struct heap *heap, unsigned class_index);
-// Number of blocks in a stack.
+// Blocks in a stack, its outbox share aside, as another thread may see them: a hint. With the registry's lock held.
+INTERNAL unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index);
+// Number of blocks in a stack. By the heap's thread.
 INTERNAL unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index);
 
 ALWAYS_INLINE void **heap_cell_end(struct heap *heap, unsigned class_index) {

@@ -42,7 +42,7 @@ unsigned heap_take(struct heap *heap, unsigned class_index, void **blocks, unsig
 void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
     store_relaxed(&heap->stacks->top[class_index], CONSTANT_TOP);
     compiler_fence(); // a fork child must not read the old top by the new depth: what lies between is long in use
-    heap->classes[class_index].depth = (uint8_t)depth;
+    store_relaxed(&heap->classes[class_index].depth, (uint8_t)depth);
     void **bottom = heap_bottom(heap, class_index);
     bottom[-1] = NULL; // T1
     compiler_fence();
@@ -69,7 +69,7 @@ static void heap_revoke_idle_grant(struct heap *heap) {
     heap_flush(heap, oldest, 0);
     store_relaxed(&heap->stacks->top[oldest], CONSTANT_TOP);
     heap->large_bytes -= heap->classes[oldest].depth * class_bytes(oldest);
-    heap->classes[oldest].depth = 0;
+    store_relaxed(&heap->classes[oldest].depth, 0);
 }
 
 bool heap_grant_stack(struct heap *heap, unsigned class_index) {
@@ -89,7 +89,7 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
     }
     if (own->cell == 0) {
         heap->cell_classes[heap->cells_used] = (uint8_t)class_index;
-        own->cell = ++heap->cells_used;
+        store_relaxed(&own->cell, ++heap->cells_used);
     }
     own->batch = depth / 2 < STACK_START_BATCH ? (uint8_t)((depth + 1) / 2) : STACK_START_BATCH;
     own->flush_streak = 0;

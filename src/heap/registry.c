@@ -51,8 +51,8 @@ void registry_forget_stacks(struct heap *heap) {
     heap->outbox_blocks = 0;
     heap->trim_turn = load_relaxed(&heap_trim_turn);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
-        heap->classes[i].cell = 0;
-        heap->classes[i].depth = 0;
+        store_relaxed(&heap->classes[i].cell, 0);
+        store_relaxed(&heap->classes[i].depth, 0);
         heap->classes[i].idle_blocks = 0;
         heap->classes[i].last_turn = 0;
     }

@@ -267,7 +267,8 @@ bool runs_take_behind(size_t end, size_t slices) {
 // Bytes that may be retained now. The lock is held.
 static size_t retain_bound_bytes(void) {
     size_t share = (totals.in_use_slices << SLICE_SHIFT) / options.retain_share;
-    return share > options.retain_min ? share : options.retain_min;
+    size_t least = load_relaxed(&options.retain_min); // mallopt may change it
+    return share > least ? share : least;
 }
 
 struct run {

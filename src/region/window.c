@@ -183,11 +183,6 @@ bool window_extend(size_t slices, size_t *first, size_t *count) {
     return false;
 }
 
-size_t window_metadata_bytes(void) {
-    return window_table_slices * (sizeof(uint32_t) + sizeof(uintptr_t)) +
-           window_table_slices / GROUP_SLICES * WINDOW_GROUP_RECORD_BYTES;
-}
-
 void *window_group_table(void) {
     return (void *)window_group_records;
 }

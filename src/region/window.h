@@ -55,7 +55,6 @@ INTERNAL bool window_start(void);
 // Makes at least `slices` further slices usable (whole groups) at the window's end; says where and how many. False:
 // none to be had. The caller holds the lock of rank grow and none above.
 INTERNAL bool window_extend(size_t slices, size_t *first, size_t *count);
-INTERNAL size_t window_metadata_bytes(void);
 
 // Group records of region/runs.c lie behind the slice tables, committed with them.
 INTERNAL void *window_group_table(void);

@@ -53,12 +53,3 @@ void lock_fork_end(void) {
 void lock_reset(struct lock *lock) {
     store_relaxed(&lock->state, 0);
 }
-
-const char *lock_rank_name(enum lock_rank rank) {
-    static const char *const names[] = {
-#define LOCK(name, keeps) #name,
-#include "sys/locks.def"
-#undef LOCK
-    };
-    return names[rank];
-}

@@ -54,6 +54,5 @@ INTERNAL void lock_fork_begin(void);
 INTERNAL void lock_fork_end(void);
 // In a fork child: makes a lock free, whoever held it.
 INTERNAL void lock_reset(struct lock *lock);
-INTERNAL const char *lock_rank_name(enum lock_rank rank);
 
 #endif

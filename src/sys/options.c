@@ -336,8 +336,3 @@ bool options_say_value(struct report *report, const char *name) {
     }
     return false;
 }
-
-void options_for_each(void (*visit)(void *context, const char *name), void *context) {
-    for (size_t i = 0; i < COUNT_OF(option_rows); i++)
-        visit(context, option_rows[i].name);
-}

@@ -28,7 +28,5 @@ enum { OPTION_STATS_OFF, OPTION_STATS_TEXT, OPTION_STATS_JSON };
 INTERNAL void options_read(char **environment, bool secure);
 // Says an option's value as it would be written in the environment; false where there is no such option.
 INTERNAL bool options_say_value(struct report *report, const char *name);
-// Calls back with each option's name, in the table's order.
-INTERNAL void options_for_each(void (*visit)(void *context, const char *name), void *context);
 
 #endif

@@ -66,6 +66,8 @@ INTERNAL void os_fork_register(void (*prepare)(void), void (*parent)(void), void
 INTERNAL bool os_is_in_break(const void *address);
 // The function of that name which would serve if this library did not; NULL: none, or a static program.
 INTERNAL void (*os_next_function(const char *name))(void);
+// The function of that name anywhere in the program; NULL: none, or a static program.
+INTERNAL void (*os_default_function(const char *name))(void);
 
 // A number that no other living thread has.
 ALWAYS_INLINE uintptr_t os_thread(void) {

@@ -259,11 +259,19 @@ bool os_is_in_break(const void *address) {
     return (uintptr_t)address >= os_break_at_start && (uintptr_t)address < now;
 }
 
-void (*os_next_function(const char *name))(void) {
+static void (*os_find_function(void *where, const char *name))(void) {
     int saved = errno;
-    void *symbol = dlsym == NULL ? NULL : dlsym(RTLD_NEXT, name);
+    void *symbol = dlsym == NULL ? NULL : dlsym(where, name);
     errno = saved;
     return (void (*)(void))(uintptr_t)symbol;
+}
+
+void (*os_next_function(const char *name))(void) {
+    return os_find_function(RTLD_NEXT, name);
+}
+
+void (*os_default_function(const char *name))(void) {
+    return os_find_function(RTLD_DEFAULT, name);
 }
 
 static pthread_key_t os_exit_key;

@@ -1,0 +1,262 @@
+// Adds the counters of all heaps up and says them as a struct, as JSON and as text.
+#include "api/statistics.h"
+
+#include <string.h>
+
+#include "big/mapping.h"
+#include "heap/registry.h"
+#include "region/meta.h"
+#include "region/runs.h"
+#include "sys/fault.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+// Threads may have stacks of 16 KiB: the sums stand here, one caller at a time.
+static struct lock statistics_lock = LOCK_INIT(statistics);
+static struct statistics sums;
+
+static void add_class(struct statistics_class *sum, const struct heap *heap, unsigned class_index) {
+    const struct heap_class *own = &heap->classes[class_index];
+#define COUNTER(name, what) sum->counters.name += load_relaxed(&own->counters.name);
+#include "count/counters.def"
+#undef COUNTER
+    sum->cached_blocks += heap_cached_blocks(heap, class_index);
+}
+
+static void add_heap(struct heap *heap, void *context) {
+    struct statistics *sum = context;
+    sum->threads += heap->stacks != NULL;
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        add_class(&sum->classes[i], heap, i);
+}
+
+// The lock is held.
+static void sum_all(void) {
+    memset(&sums, 0, sizeof sums);
+    if (!heap_process_start())
+        return;
+    heap_for_each(add_heap, &sums);
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        sums.classes[i].slabs = slab_count(i);
+}
+
+static uint64_t class_out_blocks(const struct statistics_class *sum) {
+    uint64_t gone = sum->counters.flushed_blocks + sum->counters.remote_flushed_blocks + sum->cached_blocks;
+    return sum->counters.refilled_blocks > gone ? sum->counters.refilled_blocks - gone : 0;
+}
+
+static void fill_classes(struct hakmem_stats *full) {
+    size_t slab_bytes = 0;
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        const struct statistics_class *sum = &sums.classes[i];
+        full->allocated_bytes += class_out_blocks(sum) * class_bytes(i);
+        full->cached_bytes += sum->cached_blocks * class_bytes(i);
+        full->refills += sum->counters.refills;
+        full->refilled_blocks += sum->counters.refilled_blocks;
+        full->flushes += sum->counters.flushes;
+        full->flushed_blocks += sum->counters.flushed_blocks;
+        full->remote_flushed_blocks += sum->counters.remote_flushed_blocks;
+        full->slabs_made += sum->slabs.made;
+        full->slabs_returned += sum->slabs.returned;
+        slab_bytes += (sum->slabs.made - sum->slabs.returned) * size_classes[i].slices * SLICE_BYTES;
+    }
+    struct runs_totals runs = runs_count();
+    size_t in_use = runs.in_use_slices * SLICE_BYTES;
+    full->allocated_bytes += in_use > slab_bytes ? in_use - slab_bytes : 0; // blocks that are runs
+}
+
+// The lock is held.
+static void fill_full(struct hakmem_stats *full) {
+    struct runs_totals runs = runs_count();
+    struct mapping_totals mappings = mapping_count();
+    *full = (struct hakmem_stats){.size = sizeof *full};
+    fill_classes(full);
+    full->allocated_bytes += mappings.bytes;
+    full->mapped_bytes = (runs.in_use_slices + runs.free_slices) * SLICE_BYTES + mappings.bytes;
+    full->resident_bytes = os_resident_bytes();
+    full->retained_bytes = runs.retained_slices * SLICE_BYTES;
+    full->metadata_bytes = meta_bytes();
+    full->purged_bytes = runs.purged_slices * SLICE_BYTES;
+    full->purges = runs.purges;
+    for (unsigned i = 0; i < FAULT_COUNT; i++)
+        full->faults += fault_times((enum fault)i);
+    full->threads = sums.threads;
+}
+
+void statistics_fill(struct hakmem_stats *out) {
+    struct hakmem_stats full;
+    size_t size = out->size < sizeof full ? out->size : sizeof full;
+    lock_acquire(&statistics_lock);
+    sum_all();
+    fill_full(&full);
+    lock_release(&statistics_lock);
+    memcpy(out, &full, size);
+    out->size = size;
+}
+
+// One row a field: name and value, for both forms of output.
+struct field {
+    const char *name;
+    uint64_t value;
+};
+
+static unsigned list_fields(const struct hakmem_stats *full, struct field *fields) {
+    const struct field all[] = {
+        {"allocated_bytes", full->allocated_bytes},
+        {"cached_bytes", full->cached_bytes},
+        {"mapped_bytes", full->mapped_bytes},
+        {"resident_bytes", full->resident_bytes},
+        {"retained_bytes", full->retained_bytes},
+        {"metadata_bytes", full->metadata_bytes},
+        {"refills", full->refills},
+        {"refilled_blocks", full->refilled_blocks},
+        {"flushes", full->flushes},
+        {"flushed_blocks", full->flushed_blocks},
+        {"remote_flushed_blocks", full->remote_flushed_blocks},
+        {"slabs_made", full->slabs_made},
+        {"slabs_returned", full->slabs_returned},
+        {"purged_bytes", full->purged_bytes},
+        {"purges", full->purges},
+        {"faults", full->faults},
+        {"threads", full->threads},
+    };
+    memcpy(fields, all, sizeof all);
+    return COUNT_OF(all);
+}
+#define FIELDS_MOST 24
+
+static void json_field(struct report *report, const char *name, uint64_t value, const char *end) {
+    report_text(report, "\"");
+    report_text(report, name);
+    report_text(report, "\": ");
+    report_number(report, value);
+    report_text(report, end);
+}
+
+static void json_class(struct report *report, unsigned class_index) {
+    const struct statistics_class *sum = &sums.classes[class_index];
+    report_text(report, "    {");
+    json_field(report, "block_bytes", class_bytes(class_index), ", ");
+    json_field(report, "out_blocks", class_out_blocks(sum), ", ");
+    json_field(report, "cached_blocks", sum->cached_blocks, ", ");
+#define COUNTER(name, what) json_field(report, #name, sum->counters.name, ", ");
+#include "count/counters.def"
+#undef COUNTER
+    json_field(report, "slabs_made", sum->slabs.made, ", ");
+    json_field(report, "slabs_returned", sum->slabs.returned, "}");
+}
+
+void statistics_say_json(struct report *report) {
+    struct hakmem_stats full;
+    struct field fields[FIELDS_MOST];
+    lock_acquire(&statistics_lock);
+    sum_all();
+    fill_full(&full);
+    report_text(report, "{\n  \"allocator\": \"hakmem\",\n  \"version\": \"");
+    report_text(report, hakmem_version());
+    report_text(report, "\",\n  ");
+    json_field(report, "process", os_process_id(), ",\n");
+    unsigned count = list_fields(&full, fields);
+    for (unsigned i = 0; i < count; i++) {
+        report_text(report, "  ");
+        json_field(report, fields[i].name, fields[i].value, ",\n");
+    }
+    report_text(report, "  \"fault_counts\": {");
+    for (unsigned i = 0; i < FAULT_COUNT; i++)
+        json_field(report, fault_name((enum fault)i), fault_times((enum fault)i), i + 1 < FAULT_COUNT ? ", " : "},\n");
+    report_text(report, "  \"classes\": [");
+    const char *separator = "\n";
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        if (sums.classes[i].counters.refilled_blocks == 0)
+            continue;
+        report_text(report, separator);
+        json_class(report, i);
+        separator = ",\n";
+    }
+    report_text(report, "\n  ]\n}\n");
+    lock_release(&statistics_lock);
+}
+
+static void text_class(struct report *report, unsigned class_index) {
+    const struct statistics_class *sum = &sums.classes[class_index];
+    report_number_column(report, class_bytes(class_index), 10);
+    report_number_column(report, class_out_blocks(sum), 12);
+    report_number_column(report, sum->cached_blocks, 10);
+    report_number_column(report, sum->counters.refills, 10);
+    report_number_column(report, sum->counters.refilled_blocks, 14);
+    report_number_column(report, sum->counters.flushes, 10);
+    report_number_column(report, sum->counters.flushed_blocks, 14);
+    report_number_column(report, sum->counters.remote_flushed_blocks, 12);
+    report_number_column(report, sum->slabs.made, 10);
+    report_number_column(report, sum->slabs.returned, 10);
+    report_text(report, "\n");
+}
+
+void statistics_say_text(struct report *report) {
+    struct hakmem_stats full;
+    struct field fields[FIELDS_MOST];
+    lock_acquire(&statistics_lock);
+    sum_all();
+    fill_full(&full);
+    report_text(report, "hakmem ");
+    report_text(report, hakmem_version());
+    report_text(report, " statistics of process ");
+    report_number(report, os_process_id());
+    report_text(report, "\n");
+    unsigned count = list_fields(&full, fields);
+    for (unsigned i = 0; i < count; i++) {
+        report_text_column(report, fields[i].name, 24);
+        report_number_column(report, fields[i].value, 20);
+        report_text(report, "\n");
+    }
+    report_text(report, "     block         out    cached   refills       refilled   flushes        flushed"
+                        "      remote     slabs  returned\n");
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        if (sums.classes[i].counters.refilled_blocks != 0)
+            text_class(report, i);
+    lock_release(&statistics_lock);
+}
+
+void statistics_say_xml_sizes(struct report *report) {
+    lock_acquire(&statistics_lock);
+    sum_all();
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        if (sums.classes[i].cached_blocks == 0)
+            continue;
+        report_text(report, "  <size from=\"");
+        report_number(report, i == 0 ? 1 : class_bytes(i - 1) + 1);
+        report_text(report, "\" to=\"");
+        report_number(report, class_bytes(i));
+        report_text(report, "\" total=\"");
+        report_number(report, sums.classes[i].cached_blocks * class_bytes(i));
+        report_text(report, "\" count=\"");
+        report_number(report, sums.classes[i].cached_blocks);
+        report_text(report, "\"/>\n");
+    }
+    lock_release(&statistics_lock);
+}
+
+void statistics_at_exit(void) {
+    struct report report;
+    int descriptor = 2;
+    if (options.stats == OPTION_STATS_OFF || !heap_process_start())
+        return;
+    if (options.stats_file[0] != '\0')
+        descriptor = os_open_append(options.stats_file);
+    if (descriptor < 0) {
+        report_to_descriptor(&report, 2);
+        report_text(&report, "hakmem: option stats_file: '");
+        report_text(&report, options.stats_file);
+        report_text(&report, "' can't be opened for writing; the statistics follow here\n");
+        report_end(&report);
+        descriptor = 2;
+    }
+    report_to_descriptor(&report, descriptor);
+    if (options.stats == OPTION_STATS_JSON)
+        statistics_say_json(&report);
+    else
+        statistics_say_text(&report);
+    report_end(&report);
+    if (descriptor != 2)
+        os_close(descriptor);
+}
