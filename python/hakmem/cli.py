@@ -59,7 +59,8 @@ def _allocators(wanted: str, libraries: dict[str, Path]) -> list[Allocator]:
     """The allocators to compare: the subject first, then the peers that can be had; what is left out is said."""
     if figures.HAKMEM not in libraries and places.HAKMEM_LIBRARY.exists():
         libraries = {figures.HAKMEM: places.HAKMEM_LIBRARY, **libraries}
-    own = [Allocator(name, path, source=str(path), is_bar=False) for name, path in libraries.items()]
+    own = [Allocator(name, comparison.frozen(path), source=str(path), is_bar=False)
+           for name, path in libraries.items()]
     if figures.HAKMEM not in libraries:
         errors.print(f"[bold yellow]hakmem is left out:[/bold yellow] {places.HAKMEM_LIBRARY} is not there; "
                      "./hakmem build makes it, --lib hakmem=FILE names another", highlight=False)

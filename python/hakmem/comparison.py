@@ -1,6 +1,7 @@
 """Runs rows under several allocators, interleaved, and keeps every run as a record."""
 
 import json
+import shutil
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from hakmem import machine
 from hakmem import run as runner
 from hakmem.allocator import Allocator
+from hakmem.places import BUILD
 from hakmem.suites import Row
 
 
@@ -30,6 +32,17 @@ def order(allocators: list[Allocator], runs: int) -> Iterator[tuple[int, Allocat
         start = turn % len(allocators)
         for allocator in allocators[start:] + allocators[:start]:
             yield turn, allocator
+
+
+def frozen(library: Path, folder: Path = BUILD / "compared") -> Path:
+    """A copy of a library under a name of its own content, so that a build during a comparison does not change it."""
+    digest = machine.digest(library)
+    copy = folder / digest[:16] / library.name
+    if machine.digest(copy if copy.exists() else None) != digest:
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(library, copy)
+        copy.chmod(0o755)
+    return copy
 
 
 class Recorder:

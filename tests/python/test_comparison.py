@@ -78,6 +78,16 @@ def test_nothing_of_the_callers_environment_reaches_a_run(monkeypatch):
     assert "MALLOC_ARENA_MAX" not in variables and variables["GLIBC_TUNABLES"] == "x"
 
 
+def test_library_that_is_built_anew_meanwhile_does_not_change_what_is_compared(tmp_path):
+    library = tmp_path / "libhakmem.so"
+    library.write_bytes(b"first")
+    first = comparison.frozen(library, tmp_path / "compared")
+    library.write_bytes(b"second")
+    second = comparison.frozen(library, tmp_path / "compared")
+    assert (first.read_bytes(), second.read_bytes()) == (b"first", b"second") and first.name == library.name
+    assert comparison.frozen(library, tmp_path / "compared") == second
+
+
 def test_records_keep_every_run_and_results_only_good_ones(tmp_path, lookalike):
     file = tmp_path / "deep" / "records.jsonl"
     compared = [Allocator("hakmem", lookalike), GLIBC]
