@@ -1,9 +1,10 @@
 """The proof that a program runs on the library must fail where the program does not."""
 
 import shutil
+import time
 
 import pytest
-from under_hakmem import NotUnderTheLibrary, descendants, maps_library, run, serving
+from under_hakmem import NotUnderTheLibrary, descendants, library, maps_library, run, serving
 
 pytestmark = pytest.mark.core
 
@@ -14,7 +15,13 @@ def test_a_preloaded_program_is_seen(need):
 
 def test_a_program_of_a_few_milliseconds_is_seen(need):
     for _ in range(10):
-        run([need("perl"), "-e", "1"])
+        assert run([need("perl"), "-e", "1"], brief=True).on_library == {"perl"}
+
+
+def test_a_brief_program_that_drops_the_preload_is_refused(need):
+    with pytest.raises(NotUnderTheLibrary):
+        run([need("env"), "-u", "LD_PRELOAD", "true"], expect={"true"}, brief=True)
+    assert run([need("env"), "true"], expect={"true"}, brief=True).on_library == {"env", "true"}
 
 
 def test_a_child_is_seen_by_its_own_name(need):
@@ -29,7 +36,7 @@ def test_the_proof_fails_when_the_preload_is_dropped_on_the_way(need):
 
 def test_the_proof_fails_for_another_library(need, tmp_path):
     other = tmp_path / "libother.so"
-    shutil.copy(run_library(), other)
+    shutil.copy(library(), other)
     with pytest.raises(NotUnderTheLibrary):
         run([need("sleep"), "0.3"], env={"LD_PRELOAD": str(other)})
 
@@ -51,13 +58,7 @@ def test_a_server_is_seen_and_stopped(need):
     assert descendants(process.pid) == [process.pid] and not maps_library(process.pid)
 
 
-def run_library():
-    from under_hakmem import library
-    return library()
-
-
 def settled(seconds):
     """A ready() that waits until the dynamic linker is done."""
-    import time
     end = time.monotonic() + seconds
     return lambda: time.monotonic() > end

@@ -2,7 +2,9 @@
 
 The proof is taken from outside, while the program runs: /proc/PID/maps of the program or of one of
 its descendants, together with the name of its executable. A program that merely got LD_PRELOAD in
-its environment (a static one, a setuid one, a wrapper that drops it) is not counted.
+its environment (a static one, a setuid one, a wrapper that drops it) is not counted. A program that
+ends sooner than it can be looked at is proven by the dynamic linker instead (brief=True): its log
+names each library that it initialised and the program that it then started.
 """
 
 import contextlib
@@ -11,6 +13,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
@@ -30,13 +33,13 @@ def library():
     return Path(os.environ.get("HAKMEM_LIB") or DEFAULT_LIBRARY).resolve()
 
 
-def environment(preload=True, extra=None, library_path=None):
+def environment(preload=True, extra=None):
     """This process's environment without settings that change the allocator, plus the preload."""
     dropped = ("HAKMEM_", "LD_", "MALLOC_", "GLIBC_TUNABLES", "PYTHON", "PYTEST_")
     env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
     env["LC_ALL"] = "C.UTF-8"
     if preload:
-        env["LD_PRELOAD"] = str(library_path or library())
+        env["LD_PRELOAD"] = str(library())
     env.update(extra or {})
     return env
 
@@ -67,9 +70,9 @@ def executable_name(pid):
         return None
 
 
-def maps_library(pid, library_path=None):
+def maps_library(pid):
     """True when the library is mapped, executable, in the address space of pid."""
-    wanted = str(library_path or library())
+    wanted = str(library())
     try:
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
             return any(wanted in line and " r-xp " in line for line in maps)
@@ -82,19 +85,19 @@ class Watcher(threading.Thread):
 
     QUICK_LOOKS = 1500
 
-    def __init__(self, pid, expected, library_path=None):
+    def __init__(self, pid, expected):
         super().__init__(daemon=True)
-        self.pid, self.expected, self.library_path = pid, set(expected), library_path
+        self.pid, self.expected = pid, set(expected)
         self.seen = set()
         self.over = threading.Event()
 
     def run(self):
         proven, looks = set(), 0
-        while not self.over.wait(0.001 if looks < self.QUICK_LOOKS else 0.05):
+        while not self.over.wait(0.001 if looks < self.QUICK_LOOKS else 0.02):
             looks += 1
             for pid in descendants(self.pid):
                 name = executable_name(pid)
-                if name and (pid, name) not in proven and maps_library(pid, self.library_path):
+                if name and (pid, name) not in proven and maps_library(pid):
                     proven.add((pid, name))
                     self.seen.add(name)
             if self.expected <= self.seen:
@@ -104,6 +107,29 @@ class Watcher(threading.Thread):
         self.over.set()
         self.join()
         return self.seen
+
+
+@contextlib.contextmanager
+def linker_log():
+    """Yields (environment, function that gives the names of programs started on the library)."""
+    with tempfile.TemporaryDirectory(prefix="hakmem-linker-") as place:
+        os.chmod(place, 0o777)  # programs that run as other users write here too
+        yield ({"LD_DEBUG": "files", "LD_DEBUG_OUTPUT": f"{place}/log"},
+               lambda: {name for log in Path(place).iterdir() for name in started(log)})
+
+
+def started(log):
+    """The programs of one process's linker log that were started with the library initialised."""
+    wanted, names, initialised = str(library()), set(), False
+    for line in log.read_text(errors="replace").splitlines():
+        words = line.split(":", 1)[-1].strip()
+        if words.startswith("calling init: "):
+            initialised = initialised or words.endswith(wanted)
+        elif words.startswith("transferring control: "):
+            if initialised:
+                names.add(os.path.basename(words.split(": ", 1)[1]))
+            initialised = False
+    return names
 
 
 # ---------------------------------------------------------------------------------------------
@@ -139,23 +165,37 @@ def tail(text):
 
 
 def run(argv, expect=None, preload=True, cwd=None, env=None, stdin=None, timeout=120, status=0,
-        library_path=None, user=None):
+        user=None, brief=False):
     """Runs argv to its end, demands its exit status and the proof; returns an Outcome.
 
     expect: names of executables that must be seen on the library; by default the one of argv[0].
     status: the exit status demanded, None for any.
+    brief: for programs of a few milliseconds; names are then those that the programs were called by.
     """
     argv = [str(word) for word in argv]
     if expect is None:
-        expect = {os.path.basename(program(argv[0]) or argv[0])}
+        path = shutil.which(argv[0]) or argv[0]
+        expect = {os.path.basename(path if brief else os.path.realpath(path))}
     expected = set(expect) if preload else set()
-    started = time.monotonic()
+    with linker_log() if brief and preload else contextlib.nullcontext(({}, set)) as (more, logged):
+        settings = {"cwd": cwd, "env": environment(preload, (env or {}) | more), **identity(user)}
+        outcome = watched(argv, set() if brief else expected, stdin, timeout, settings)
+        outcome.on_library |= logged()
+    assert status is None or outcome.status == status, (
+        f"{argv} ended with {outcome.status}, not {status}\n"
+        f"stdout: {tail(outcome.stdout)}\nstderr: {tail(outcome.stderr)}")
+    demand_proof(expected, outcome.on_library, argv)
+    return outcome
+
+
+def watched(argv, expected, stdin, timeout, settings):
+    """Runs argv to its end under a Watcher; nothing of it is left running."""
+    start = time.monotonic()
     process = subprocess.Popen(
-        argv, cwd=cwd, env=environment(preload, env, library_path), start_new_session=True,
+        argv, start_new_session=True, text=True, errors="backslashreplace",
         stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="backslashreplace",
-        **identity(user))
-    watcher = Watcher(process.pid, expected, library_path)
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **settings)
+    watcher = Watcher(process.pid, expected)
     watcher.start()
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout)
@@ -167,12 +207,7 @@ def run(argv, expect=None, preload=True, cwd=None, env=None, stdin=None, timeout
     finally:
         seen = watcher.finish()
         kill_group(process)
-    outcome = Outcome(process.returncode, stdout, stderr, time.monotonic() - started, seen)
-    assert status is None or outcome.status == status, (
-        f"{argv} ended with {outcome.status}, not {status}\n"
-        f"stdout: {tail(stdout)}\nstderr: {tail(stderr)}")
-    demand_proof(expected, seen, argv)
-    return outcome
+    return Outcome(process.returncode, stdout, stderr, time.monotonic() - start, seen)
 
 
 def demand_proof(expected, seen, argv):
@@ -206,7 +241,7 @@ def group_of(user):
 
 @contextlib.contextmanager
 def serving(argv, ready, expect=None, cwd=None, env=None, preload=True, log=None,
-            stop_signal=signal.SIGTERM, stop_timeout=30, library_path=None, user=None):
+            stop_signal=signal.SIGTERM, stop_timeout=30, user=None):
     """Runs a server until the block ends; it must be on the library, and must stop when told.
 
     ready: a function that returns true when the server answers.
@@ -216,13 +251,13 @@ def serving(argv, ready, expect=None, cwd=None, env=None, preload=True, log=None
     log_path = log or os.devnull
     with open(log_path, "ab") as log_file:
         process = subprocess.Popen(
-            argv, cwd=cwd, env=environment(preload, env, library_path), start_new_session=True,
+            argv, cwd=cwd, env=environment(preload, env), start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=log_file, stderr=log_file, **identity(user))
     try:
         wait_until(lambda: ready() or process.poll() is not None, 60, f"{argv} to answer")
         assert process.poll() is None, f"{argv} ended with {process.returncode}: {shown(log)}"
         if preload:
-            demand_server_proof(process.pid, name, argv, library_path)
+            demand_server_proof(process.pid, name, argv)
         yield process
         assert process.poll() is None, f"{argv} ended with {process.returncode}: {shown(log)}"
         process.send_signal(stop_signal)
@@ -235,8 +270,8 @@ def serving(argv, ready, expect=None, cwd=None, env=None, preload=True, log=None
         kill_group(process)
 
 
-def demand_server_proof(pid, name, argv, library_path=None):
-    seen = {executable_name(p) for p in descendants(pid) if maps_library(p, library_path)}
+def demand_server_proof(pid, name, argv):
+    seen = {executable_name(p) for p in descendants(pid) if maps_library(p)}
     demand_proof({name}, seen - {None}, argv)
 
 
