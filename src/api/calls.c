@@ -33,12 +33,11 @@ void *call_malloc_slow(size_t bytes) {
     return LIKELY(block != NULL) ? block : call_no_memory();
 }
 
-// A pointer in the window that no slab class speaks for.
-static COLD void free_in_window(void *block, uint32_t word) {
-    unsigned code = word & SLICE_CODE_MASK;
-    if (code == SLICE_RUN_FIRST && big_give(block))
+// A pointer in the window that lies in no slab.
+static COLD void free_in_window(void *block) {
+    if (big_give(block))
         return;
-    bool inside = code == SLICE_RUN_FIRST || code == SLICE_RUN_INSIDE;
+    bool inside = load_relaxed(&window.info[window_slice_of(block)]) != 0;
     fault_report(inside ? FAULT_misaligned_pointer : FAULT_invalid_pointer, block, 0);
 }
 
@@ -50,20 +49,20 @@ void call_free_slow(void *block) {
             foreign_free(block);
         return;
     }
-    uint32_t word = load_relaxed(&window.words[window_slice_of(block)]);
-    if (LIKELY((word & SLICE_CODE_MASK) - SLICE_FIRST_CLASS < CLASS_COUNT))
-        heap_take_back(block, word);
+    struct slab *slab = slab_of_slice(window_slice_of(block));
+    if (LIKELY(slab != NULL))
+        heap_take_back(block, slab);
     else
-        free_in_window(block, word);
+        free_in_window(block);
 }
 
 size_t call_usable_bytes(const void *block) {
     if (block == NULL)
         return 0;
     if (window_contains(block)) {
-        unsigned code = load_relaxed(&window.words[window_slice_of(block)]) & SLICE_CODE_MASK;
-        if (LIKELY(code - SLICE_FIRST_CLASS < CLASS_COUNT))
-            return class_bytes(code - SLICE_FIRST_CLASS);
+        const struct slab *slab = slab_of_slice(window_slice_of(block));
+        if (LIKELY(slab != NULL))
+            return class_bytes(slab->class_index);
     }
     return big_usable_bytes(block);
 }
@@ -91,7 +90,7 @@ void *call_aligned(size_t bytes, size_t align) {
     if (!heap_process_start())
         return call_no_memory();
     unsigned class_index = class_of_aligned(bytes, align);
-    if (class_index < CLASS_COUNT) {
+    if (class_index != CLASS_NONE) {
         block = stack_pop(class_index);
         block = block != NULL ? block : heap_refill(class_index);
     } else if (bytes <= PTRDIFF_MAX && align <= PTRDIFF_MAX) {

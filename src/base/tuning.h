@@ -11,7 +11,7 @@
 
 // --- Address space -------------------------------------------------------------------------------------------------
 // A slice is the unit of the slice table: small enough that a slab of small blocks wastes little, large enough that
-// the table is 1/16384 of the window.
+// the table is 1/8192 of the window.
 #define SLICE_SHIFT 16
 #define SLICE_BYTES ((size_t)1 << SLICE_SHIFT)
 // A group is a huge page of slices: filled before the next, so that small heaps sit in few huge pages.
@@ -42,11 +42,17 @@
 #define CLASS_LARGE_MAX MIB           // bytes; 4 classes per doubling up to here: blocks of whole pages
 #define CLASS_LARGE_DOUBLINGS 5
 #define CLASS_LARGE_STEPS 4
-#define CLASS_COUNT \
-    (CLASS_LINEAR_COUNT + CLASS_FINE_DOUBLINGS * CLASS_FINE_STEPS + CLASS_LARGE_DOUBLINGS * CLASS_LARGE_STEPS)
-#define CLASS_FIRST_LARGE (CLASS_LINEAR_COUNT + CLASS_FINE_DOUBLINGS * CLASS_FINE_STEPS)
-// Blocks below a cache line share lines: their slabs have a holder, and only the holder's thread reuses them.
-#define CLASS_HELD_COUNT 3
+// Class 0 is none: what a slice table that was never written says.
+#define CLASS_NONE 0
+#define CLASS_FIRST 1
+#define CLASS_FIRST_LARGE (CLASS_FIRST + CLASS_LINEAR_COUNT + CLASS_FINE_DOUBLINGS * CLASS_FINE_STEPS)
+#define CLASS_COUNT (CLASS_FIRST_LARGE + CLASS_LARGE_DOUBLINGS * CLASS_LARGE_STEPS)
+// Blocks below a cache line (classes 1 to 3) share lines: their slabs have a holder, and only the holder's thread, or one
+// with the same tag, reuses them.
+#define CLASS_LAST_HELD 3
+// Number of tags. Eight bytes a slice are one aligned store and 1/8192 of memory; above eight threads some share a tag,
+// and then reuse each other's small blocks as all threads do with larger ones.
+#define TAG_COUNT 8
 
 // --- Slabs ---------------------------------------------------------------------------------------------------------
 #define SLAB_MIN_BLOCKS 8             // below this the slab grows, up to SLAB_MAX_SLICES

@@ -1,6 +1,6 @@
 // Blocks above the slab classes.
 //
-// A run's words say SLICE_RUN_FIRST, SLICE_RUN_INSIDE, …; the first slice's info is its length in slices.
+// A run's slices say so in their info; no view shows them, so that every free of a run takes the cold path.
 #include "big/big.h"
 
 #include "base/bits.h"
@@ -9,13 +9,13 @@
 
 static void run_mark(size_t first, size_t slices, size_t from) {
     for (size_t i = from; i < slices; i++)
-        store_relaxed(&window.words[first + i], i == 0 ? SLICE_RUN_FIRST : SLICE_RUN_INSIDE);
-    store_relaxed(&window.info[first], slices);
+        store_relaxed(&window.info[first + i], SLICE_RUN_INSIDE);
+    store_relaxed(&window.info[first], slices << SLICE_LENGTH_SHIFT | SLICE_RUN_FIRST);
 }
 
 static void run_give(size_t first, size_t slices) {
     for (size_t i = 0; i < slices; i++)
-        store_relaxed(&window.words[first + i], SLICE_NOT_OURS);
+        store_relaxed(&window.info[first + i], 0);
     runs_give(first, slices);
 }
 
@@ -23,8 +23,8 @@ static void run_give(size_t first, size_t slices) {
 static size_t run_slices(const void *block) {
     if (!window_contains(block) || ((uintptr_t)block & (SLICE_BYTES - 1)) != 0)
         return 0;
-    size_t slice = window_slice_of(block);
-    return load_relaxed(&window.words[slice]) == SLICE_RUN_FIRST ? load_relaxed(&window.info[slice]) : 0;
+    uintptr_t info = load_relaxed(&window.info[window_slice_of(block)]);
+    return (info & SLICE_KIND_MASK) == SLICE_RUN_FIRST ? info >> SLICE_LENGTH_SHIFT : 0;
 }
 
 static void *run_take(size_t bytes, size_t align, bool *zeroed) {
@@ -72,7 +72,7 @@ static void *run_resize(void *block, size_t bytes) {
     if (slices > old_slices)
         run_mark(first, slices, old_slices);
     if (slices < old_slices) {
-        store_relaxed(&window.info[first], slices);
+        store_relaxed(&window.info[first], slices << SLICE_LENGTH_SHIFT | SLICE_RUN_FIRST);
         run_give(first + slices, old_slices - slices);
     }
     return block;

@@ -114,15 +114,15 @@ static void heap_send_home(struct heap *heap, void *block, unsigned class_index)
     count_add(&heap->classes[class_index].counters.remote_flushed_blocks, 1);
 }
 
-void heap_take_back(void *block, uint32_t word) {
-    unsigned class_index = (word & SLICE_CODE_MASK) - SLICE_FIRST_CLASS;
-    uint32_t tag = word & ~(uint32_t)SLICE_CODE_MASK;
+void heap_take_back(void *block, const struct slab *slab) {
+    unsigned class_index = slab->class_index;
     struct heap *heap = heap_mine();
     if (UNLIKELY(heap == NULL)) {
         heap_spare_put(block, class_index);
         return;
     }
-    if (tag != 0 && tag != heap->holder.tag && options.fastlane == OPTION_FASTLANE_ON) {
+    unsigned view = load_relaxed(&window.views[window_slice_of(block) * TAG_COUNT + heap->holder.tag]);
+    if (view == CLASS_NONE && options.fastlane == OPTION_FASTLANE_ON) {
         heap_send_home(heap, block, class_index);
         return;
     }

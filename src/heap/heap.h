@@ -53,8 +53,8 @@ struct heap {
 INTERNAL struct heap *heap_mine(void);
 // A block of the class by the cold path, for a thread with or without a heap. NULL: no memory.
 INTERNAL void *heap_refill(unsigned class_index);
-// Takes back a block in the window of class `class_index` whose slice word is `word`.
-INTERNAL void heap_take_back(void *block, uint32_t word);
+// Takes back a block of a slab by the cold path.
+INTERNAL void heap_take_back(void *block, const struct slab *slab);
 
 // For threads that have no heap: one block at a time, from a heap that all of them share.
 INTERNAL void *heap_spare_take(unsigned class_index);

@@ -28,15 +28,9 @@ ALWAYS_INLINE bool stack_push(unsigned class_index, void *block) {
 // Frees a block that this thread may keep; false: everything else.
 ALWAYS_INLINE bool stack_free(void *block) {
     size_t slice = window_slice_of(block);
-    if (UNLIKELY(slice >= window.limit))
+    if (UNLIKELY(slice >= thread_stacks.limit))
         return false;
-    uint32_t word = load_relaxed(&window.words[slice]);
-    if (LIKELY(word - SLICE_FIRST_CLASS < CLASS_COUNT))
-        return stack_push(word - SLICE_FIRST_CLASS, block);
-    word ^= thread_stacks.tag;
-    if (LIKELY(word - SLICE_FIRST_CLASS < CLASS_COUNT))
-        return stack_push(word - SLICE_FIRST_CLASS, block);
-    return false;
+    return stack_push(load_fast(&thread_stacks.view[slice * TAG_COUNT]), block);
 }
 
 #endif

@@ -7,12 +7,12 @@
 
 INTERNAL struct constant_stack constant_stack __attribute__((aligned(STACK_BYTES)));
 
-#define STACKS_INITIAL {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}, .tag = STACKS_TAG_NONE}
+#define STACKS_INITIAL {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}}
 
 #ifdef HAKMEM_TLS_POINTER
 // Shared by all threads without a heap; never written: both of the fast path's tests fail on it (T2).
 static struct stacks stacks_not_started = STACKS_INITIAL;
-static struct stacks stacks_ended = {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}, .tag = STACKS_TAG_NONE, .ended = 1};
+static struct stacks stacks_ended = {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}, .ended = true};
 INTERNAL __thread struct stacks *thread_stacks_pointer __attribute__((tls_model("initial-exec"))) = &stacks_not_started;
 #else
 INTERNAL __thread struct stacks thread_stacks __attribute__((tls_model("initial-exec"))) = STACKS_INITIAL;
@@ -37,9 +37,9 @@ static void thread_take_stacks(struct heap *heap) {
 }
 
 static void thread_leave_stacks(void) {
-    thread_stacks.tag = STACKS_TAG_NONE;
+    thread_stacks.limit = 0;
     thread_stacks.heap = NULL;
-    thread_stacks.ended = 1;
+    thread_stacks.ended = true;
 }
 #endif
 
@@ -68,9 +68,7 @@ struct heap *registry_new_heap(void) {
     list_add_last(&registry.all, &heap->link);
     list_init(&heap->free_link);
     lock_release(&registry.lock);
-    // A tag has 24 bits; heaps beyond share tags, which costs locality alone.
-    uint32_t tag = (number % 0xfffffe + 1) << SLICE_TAG_SHIFT;
-    depot_holder_start(&heap->holder, tag);
+    depot_holder_start(&heap->holder, number % TAG_COUNT);
     return heap;
 }
 
@@ -90,7 +88,7 @@ static struct heap *registry_take_heap(void) {
 }
 
 static COLD struct heap *thread_start(void) {
-    if (thread_stacks.ended != 0 || !heap_process_start())
+    if (thread_stacks.ended || !heap_process_start())
         return NULL;
     struct heap *heap = registry_take_heap();
     if (heap == NULL)
@@ -100,8 +98,10 @@ static COLD struct heap *thread_start(void) {
     thread_take_stacks(heap);
     lock_release(&registry.lock);
     thread_stacks.heap = heap;
-    if (options.fastlane == OPTION_FASTLANE_ON)
-        thread_stacks.tag = heap->holder.tag;
+    if (options.fastlane == OPTION_FASTLANE_ON) {
+        thread_stacks.view = window.views + heap->holder.tag;
+        thread_stacks.limit = window.limit;
+    }
     os_thread_exit_arm(heap); // last: it may allocate
     return heap;
 }

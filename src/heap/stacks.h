@@ -18,14 +18,14 @@
 struct heap;
 
 struct stacks {
-    void **top[CLASS_COUNT];
-    uint32_t tag; // what slice words carry for blocks that this thread holds; STACKS_TAG_NONE: nothing
-    uint32_t ended; // the thread's heap has been given up
-    struct heap *heap; // NULL until the thread's first slow call
+    void **top[CLASS_COUNT]; // that of CLASS_NONE is always the constant stack
+    size_t limit;            // slices that this thread's free() looks up; 0 while it has no heap
+    const uint8_t *view;     // what threads of this one's tag see: view[slice * TAG_COUNT]
+    struct heap *heap;       // NULL until the thread's first slow call
+    bool ended;              // the thread's heap has been given up
 };
 
 #define STACK_MASK (STACK_BYTES - 1)
-#define STACKS_TAG_NONE 0xffffff00u // no heap has it
 
 // T2: the NULL right below a multiple of the cell size.
 struct constant_stack {

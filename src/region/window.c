@@ -28,19 +28,19 @@ static size_t window_round_table(size_t bytes) {
 static bool window_reserve_tables(void) {
     size_t slices = window.limit;
     size_t groups = slices / GROUP_SLICES;
-    size_t words = window_round_table(slices * sizeof(uint32_t));
+    size_t views = window_round_table(slices * TAG_COUNT);
     size_t info = window_round_table(slices * sizeof(uintptr_t));
     size_t records = window_round_table(groups * WINDOW_GROUP_RECORD_BYTES);
     size_t index = window_round_table((groups / 64 + 1) * WINDOW_INDEX_RECORD_BYTES);
     size_t guard = os_facts.page_bytes;
-    char *tables = os_reserve(words + info + records + index + 5 * guard);
+    char *tables = os_reserve(views + info + records + index + 5 * guard);
     if (tables == NULL)
         return false;
-    window.words = (uint32_t *)(void *)(tables + guard);
-    window.info = (uintptr_t *)(void *)(tables + 2 * guard + words);
-    window_group_records = (uintptr_t)tables + 3 * guard + words + info;
-    window_index_records = (uintptr_t)tables + 4 * guard + words + info + records;
-    return os_commit((void *)window_index_records, index) == 0 && os_commit_readable(window.words, words) == 0;
+    window.views = (uint8_t *)tables + guard;
+    window.info = (uintptr_t *)(void *)(tables + 2 * guard + views);
+    window_group_records = (uintptr_t)tables + 3 * guard + views + info;
+    window_index_records = (uintptr_t)tables + 4 * guard + views + info + records;
+    return os_commit((void *)window_index_records, index) == 0 && os_commit_readable(window.views, views) == 0;
 }
 
 // Commits each table's part for slices [window_table_slices, slices).
@@ -54,7 +54,7 @@ static bool window_commit_tables(size_t slices) {
         uintptr_t start;
         size_t bytes_per_group;
     } tables[] = {
-        {(uintptr_t)window.words, sizeof(uint32_t) * GROUP_SLICES},
+        {(uintptr_t)window.views, (size_t)TAG_COUNT * GROUP_SLICES},
         {(uintptr_t)window.info, sizeof(uintptr_t) * GROUP_SLICES},
         {window_group_records, WINDOW_GROUP_RECORD_BYTES},
     };
@@ -130,7 +130,6 @@ static bool window_place_reserved(void) {
 }
 
 bool window_start(void) {
-    CHECK(SLICE_FIRST_CLASS + CLASS_COUNT < SLICE_RUN_FIRST);
     window.limit = window_want_bytes() >> SLICE_SHIFT;
     if (!window_place_freely() && !window_place_reserved()) {
         window.limit = 0;

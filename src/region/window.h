@@ -2,36 +2,34 @@
 //
 //   base                                   base + slices * 64 KiB
 //    | slice 0 | slice 1 | ...  | slice n-1 |  not yet mapped ...
-//    words[0]   words[1]          a 32-bit word each: what free() needs
+//    views[0]   views[1]          TAG_COUNT bytes each: what free() needs
 //    info[0]    info[1]           a machine word each: what the cold path needs
 //
-// A word:   31            8 7        0
-//          |  holder's tag |   code   |      0: not ours
+// A slice has a view for each tag, that is for each group of threads: the class of its blocks, where threads of that tag
+// may keep and reuse them; CLASS_NONE where they may not: blocks below a cache line that somebody else holds, runs, and
+// what is not ours. So free() needs one load to know the class and whether the block may stay.
 //
-// W1. Code bits don't change while a block of the slice is live; hence relaxed access: whoever holds a pointer to a
-//     block got it after the word was written. A stale tag costs locality, never correctness.
-// W2. base, limit, words, info are set once, before the first block exists. The whole slice table can be read at any
-//     time: what was never written is 0.
+// W1. A slice's class does not change while one of its blocks is live; hence relaxed access: whoever holds a pointer to
+//     a block got it after the views were written. A stale view costs locality, never correctness.
+// W2. base, limit, views, info are set once, before the first block exists. All views can be read at any time: what was
+//     never written is CLASS_NONE.
 #ifndef REGION_WINDOW_H
 #define REGION_WINDOW_H
 
 #include "base/atomics.h"
 #include "base/tuning.h"
 
-enum slice_code {
-    SLICE_NOT_OURS = 0,
-    SLICE_FIRST_CLASS = 1,  // class 0; the codes of the classes follow
-    SLICE_RUN_FIRST = 252,  // first slice of a run that is one block
-    SLICE_RUN_INSIDE = 253, // a further slice of one
-    SLICE_CODE_MASK = 255,
-    SLICE_TAG_SHIFT = 8,
-};
+// What a slice's info says by its lowest bits: the address of its slab's descriptor, or 0 (not ours), or
+#define SLICE_RUN_FIRST ((uintptr_t)1)  // first slice of a run that is one block; its length in slices above the bits
+#define SLICE_RUN_INSIDE ((uintptr_t)2) // a further slice of one
+#define SLICE_KIND_MASK ((uintptr_t)3)
+#define SLICE_LENGTH_SHIFT 2
 
 struct window {
     uintptr_t base;  // multiple of the group size
     size_t limit;    // slices that the table covers: the window's final size
-    uint32_t *words; // the slice table
-    uintptr_t *info; // of a slab's slices: its descriptor; of a run's first slice: its length in slices
+    uint8_t *views;  // the slice table
+    uintptr_t *info; // what the slice belongs to
 } __attribute__((aligned(64)));
 
 SHARED struct window window;
@@ -44,6 +42,17 @@ ALWAYS_INLINE size_t window_slice_of(const void *address) {
 
 ALWAYS_INLINE bool window_contains(const void *address) {
     return window_slice_of(address) < window.limit;
+}
+
+// Sets what threads see of a slice: all of them, or those of one tag.
+ALWAYS_INLINE void window_show_all(size_t slice, unsigned class_index) {
+    for (unsigned tag = 0; tag < TAG_COUNT; tag++)
+        store_relaxed(&window.views[slice * TAG_COUNT + tag], (uint8_t)class_index);
+}
+
+ALWAYS_INLINE void window_show_tag(size_t slice, unsigned class_index, unsigned tag) {
+    for (unsigned other = 0; other < TAG_COUNT; other++)
+        store_relaxed(&window.views[slice * TAG_COUNT + other], (uint8_t)(other == tag ? class_index : CLASS_NONE));
 }
 
 ALWAYS_INLINE void *window_address(size_t slice) {

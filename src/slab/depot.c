@@ -14,10 +14,10 @@ void depot_start(void) {
     }
 }
 
-void depot_holder_start(struct holder *holder, uint32_t tag) {
+void depot_holder_start(struct holder *holder, unsigned tag) {
     holder->tag = tag;
     holder->ended = false;
-    for (unsigned i = 0; i < CLASS_HELD_COUNT; i++) {
+    for (unsigned i = 0; i <= CLASS_LAST_HELD; i++) {
         list_init(&holder->listed[i]);
         list_init(&holder->depot_link[i]);
     }
@@ -141,7 +141,7 @@ void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index, struc
 }
 
 void depot_holder_ended(struct holder *holder) {
-    for (unsigned i = 0; i < CLASS_HELD_COUNT; i++) {
+    for (unsigned i = 0; i <= CLASS_LAST_HELD; i++) {
         lock_acquire(&depots[i].lock);
         holder->ended = true;
         while (!list_is_empty(&holder->listed[i])) {
@@ -155,7 +155,7 @@ void depot_holder_ended(struct holder *holder) {
 }
 
 void depot_holder_revived(struct holder *holder) {
-    for (unsigned i = 0; i < CLASS_HELD_COUNT; i++) {
+    for (unsigned i = 0; i <= CLASS_LAST_HELD; i++) {
         lock_acquire(&depots[i].lock);
         holder->ended = false;
         lock_release(&depots[i].lock);

@@ -19,7 +19,7 @@ struct depot {
 SHARED struct depot depots[CLASS_COUNT];
 
 INTERNAL void depot_start(void);
-INTERNAL void depot_holder_start(struct holder *holder, uint32_t tag);
+INTERNAL void depot_holder_start(struct holder *holder, unsigned tag);
 
 // LISTED → LEASED: a slab for `holder`, the fullest of some that have `want` blocks; NULL: none listed.
 INTERNAL struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned want);

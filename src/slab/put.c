@@ -18,17 +18,13 @@ struct pending {
 
 // Where a block's bit is; NULL after a fault.
 static struct slab *put_locate(void *block, unsigned class_index, uint32_t *index) {
-    size_t slice = window_slice_of(block);
-    uint32_t word = load_relaxed(&window.words[slice]);
-    unsigned code = word & SLICE_CODE_MASK;
-    unsigned found = code - SLICE_FIRST_CLASS;
-    if (UNLIKELY(found >= CLASS_COUNT || (class_index != PUT_ANY_CLASS && found != class_index))) {
+    struct slab *slab = slab_of_slice(window_slice_of(block));
+    if (UNLIKELY(slab == NULL || (class_index != PUT_ANY_CLASS && slab->class_index != class_index))) {
         // It was one of our blocks when the program freed it (S1), and its slab has gone since: it was free already.
-        fault_report(FAULT_double_free, block, found < CLASS_COUNT ? class_bytes(found) : 0);
+        fault_report(FAULT_double_free, block, class_bytes(class_index));
         return NULL;
     }
-    struct slab *slab = slab_of_slice(slice);
-    const struct size_class *row = &size_classes[found];
+    const struct size_class *row = &size_classes[slab->class_index];
     *index = class_block_index(row, (uint32_t)((uintptr_t)block - (uintptr_t)window_address(slab->first_slice)));
     if (LIKELY(*index < load_relaxed(&slab->carved)))
         return slab;
@@ -129,12 +125,10 @@ void put_blocks(void *const *blocks, unsigned count, unsigned class_index, struc
 }
 
 bool put_is_free(const void *block) {
-    size_t slice = window_slice_of(block);
-    unsigned class_index = (load_relaxed(&window.words[slice]) & SLICE_CODE_MASK) - SLICE_FIRST_CLASS;
-    if (class_index >= CLASS_COUNT)
+    const struct slab *slab = slab_of_slice(window_slice_of(block));
+    if (slab == NULL)
         return true;
-    const struct slab *slab = slab_of_slice(slice);
     uintptr_t start = (uintptr_t)window_address(slab->first_slice);
-    uint32_t index = class_block_index(&size_classes[class_index], (uint32_t)((uintptr_t)block - start));
+    uint32_t index = class_block_index(&size_classes[slab->class_index], (uint32_t)((uintptr_t)block - start));
     return index >= load_relaxed(&slab->carved) || (load_relaxed(&slab->bits[index / 64]) >> (index % 64) & 1) != 0;
 }

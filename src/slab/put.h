@@ -5,7 +5,7 @@
 #include "slab/depot.h"
 
 // Any class may stand among the blocks.
-#define PUT_ANY_CLASS CLASS_COUNT
+#define PUT_ANY_CLASS CLASS_NONE
 
 // Puts `count` blocks back, all of class `class_index` (or PUT_ANY_CLASS). `holder` acts as lessee where a slab has to
 // move. Reports double, misaligned and invalid pointers; such a one is left out when the option says go on.

@@ -4,16 +4,16 @@
 INTERNAL struct size_class size_classes[CLASS_COUNT];
 INTERNAL uint8_t class_map[CLASS_MAP_COUNT];
 
-_Static_assert(CLASS_COUNT <= 250, "a class must fit the code of a slice word");
+_Static_assert(CLASS_COUNT <= 256, "a class must fit a slice's view");
 _Static_assert(CLASS_LINEAR_COUNT * BLOCK_ALIGN == CLASS_LINEAR_MAX, "linear classes end where the doublings begin");
 _Static_assert(CLASS_LINEAR_MAX << CLASS_FINE_DOUBLINGS == CLASS_FINE_MAX, "fine classes end where the large ones begin");
 _Static_assert(CLASS_FINE_MAX << CLASS_LARGE_DOUBLINGS == CLASS_LARGE_MAX, "large classes end at their maximum");
 
 static size_t bytes_of_class(unsigned class_index) {
-    if (class_index < CLASS_LINEAR_COUNT)
-        return (class_index + 1) * BLOCK_ALIGN;
+    if (class_index < CLASS_FIRST + CLASS_LINEAR_COUNT)
+        return (class_index - CLASS_FIRST + 1) * BLOCK_ALIGN;
     bool fine = class_index < CLASS_FIRST_LARGE;
-    unsigned index = fine ? class_index - CLASS_LINEAR_COUNT : class_index - CLASS_FIRST_LARGE;
+    unsigned index = fine ? class_index - CLASS_FIRST - CLASS_LINEAR_COUNT : class_index - CLASS_FIRST_LARGE;
     unsigned steps = fine ? CLASS_FINE_STEPS : CLASS_LARGE_STEPS;
     size_t base = (fine ? CLASS_LINEAR_MAX : CLASS_FINE_MAX) << index / steps;
     return base + base / steps * (index % steps + 1);
@@ -37,7 +37,7 @@ size_t size_class_bytes(unsigned class_index) {
 }
 
 void size_class_start(void) {
-    for (unsigned class_index = 0; class_index < CLASS_COUNT; class_index++) {
+    for (unsigned class_index = CLASS_FIRST; class_index < CLASS_COUNT; class_index++) {
         size_t bytes = bytes_of_class(class_index);
         struct size_class *row = &size_classes[class_index];
         row->bytes = (uint32_t)bytes;
@@ -48,7 +48,7 @@ void size_class_start(void) {
         row->words = (uint8_t)((row->blocks + 63) / 64);
         CHECK(row->blocks > 0);
     }
-    unsigned class_index = 0;
+    unsigned class_index = CLASS_FIRST;
     for (unsigned step = 0; step < CLASS_MAP_FINE; step++) {
         while (class_bytes(class_index) < step * BLOCK_ALIGN)
             class_index++;
@@ -61,10 +61,10 @@ void size_class_start(void) {
 unsigned class_of_aligned(size_t bytes, size_t align) {
     size_t least = bytes > align ? bytes : align;
     if (least > CLASS_LARGE_MAX || align > SLICE_BYTES)
-        return CLASS_COUNT;
+        return CLASS_NONE;
     // The next power of two ends the search (C2).
     for (unsigned class_index = class_of(least); class_index < CLASS_COUNT; class_index++)
         if (class_bytes(class_index) % align == 0)
             return class_index;
-    return CLASS_COUNT;
+    return CLASS_NONE;
 }

@@ -42,10 +42,12 @@ static void descriptor_give(struct slab *slab, const struct size_class *row) {
 
 void slab_set_holder(struct slab *slab, struct holder *holder) {
     const struct size_class *row = &size_classes[slab->class_index];
-    uint32_t tag = class_is_held(slab->class_index) ? holder->tag : 0;
     slab->holder = holder;
-    for (unsigned i = 0; i < row->slices; i++)
-        store_relaxed(&window.words[slab->first_slice + i], tag | (SLICE_FIRST_CLASS + slab->class_index));
+    for (size_t slice = slab->first_slice; slice < slab->first_slice + row->slices; slice++)
+        if (class_is_held(slab->class_index))
+            window_show_tag(slice, slab->class_index, holder->tag);
+        else
+            window_show_all(slice, slab->class_index);
 }
 
 struct slab *slab_make(unsigned class_index, struct holder *holder) {
@@ -83,7 +85,7 @@ void slab_give_back(struct slab *slab) {
     CHECK(slab_state_of(word) == SLAB_LEASED && slab_is_wholly_free(slab));
     shared_add(&slab_totals[slab->class_index].returned, 1);
     for (unsigned i = 0; i < row->slices; i++) {
-        store_relaxed(&window.words[first + i], SLICE_NOT_OURS);
+        window_show_all(first + i, CLASS_NONE);
         store_relaxed(&window.info[first + i], 0);
     }
     uint64_t generation = slab_generation_of(word) + 1;                             // S6

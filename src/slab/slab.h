@@ -37,10 +37,10 @@ enum slab_state {
 
 // Somebody who takes leases: a thread's heap. Slabs of held classes listed for it wait in its own lists.
 struct holder {
-    uint32_t tag;                              // what its slices' words carry for held classes, shifted; never 0
+    unsigned tag;                              // whose threads may reuse blocks of its held slabs
     bool ended;                                // its thread has gone: its slabs are anybody's. Under the depots' locks
-    struct list listed[CLASS_HELD_COUNT];      // its listed slabs. Under the class's depot lock
-    struct list depot_link[CLASS_HELD_COUNT];  // in the depot's list of holders with listed slabs
+    struct list listed[CLASS_LAST_HELD + 1];     // its listed slabs. Under the class's depot lock
+    struct list depot_link[CLASS_LAST_HELD + 1]; // in the depot's list of holders with listed slabs
     struct slab *in_transit;                   // a slab LEASED by us that no heap field names yet; for a fork child
 };
 
@@ -70,12 +70,14 @@ ALWAYS_INLINE uint64_t slab_word_with(uint64_t word, enum slab_state state) {
     return (word & ~(uint64_t)((1 << SLAB_STATE_BITS) - 1)) | state;
 }
 
+// The slab that a slice belongs to; NULL: it is a run's, or not ours.
 ALWAYS_INLINE struct slab *slab_of_slice(size_t slice) {
-    return (struct slab *)load_relaxed(&window.info[slice]);
+    uintptr_t info = load_relaxed(&window.info[slice]);
+    return (info & SLICE_KIND_MASK) == 0 ? (struct slab *)info : NULL;
 }
 
 ALWAYS_INLINE bool class_is_held(unsigned class_index) {
-    return class_index < CLASS_HELD_COUNT;
+    return class_index <= CLASS_LAST_HELD;
 }
 
 ALWAYS_INLINE void *slab_block(const struct slab *slab, uint32_t index) {
@@ -101,7 +103,7 @@ INTERNAL bool slab_leased_to_full(struct slab *slab);
 INTERNAL bool slab_is_wholly_free(const struct slab *slab);
 // Blocks that could be taken: a hint.
 INTERNAL unsigned slab_free_blocks(const struct slab *slab);
-// Writes the slice words for a (new) holder.
+// Shows the slices to the threads of a (new) holder.
 INTERNAL void slab_set_holder(struct slab *slab, struct holder *holder);
 INTERNAL struct slab_totals slab_count(unsigned class_index);
 #endif
