@@ -9,7 +9,7 @@ void snapshot_publish(const struct snapshot *snapshot) {
 }
 
 void snapshot_default(struct snapshot *snapshot, size_t (*bytes_of_class)(unsigned class_index)) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
         bool large = i >= CLASS_FIRST_LARGE;
         size_t depth = (large ? STACK_LARGE_CLASS_BYTES : STACK_CLASS_BYTES) / bytes_of_class(i);
         size_t least = large ? 1 : STACK_MIN_DEPTH;
