@@ -24,6 +24,8 @@ set(sanitized_flags "${sanitize_${HAKMEM_FLAVOUR}}")
 if(sanitized_flags)
     set(flavour_flags -O1 -g -fno-omit-frame-pointer ${sanitized_flags})
     set(flavour_definitions CHECKED=1 HAKMEM_NO_OVERRIDE=1)
+    # What only the C library's names call is not called without them.
+    list(APPEND hakmem_warning_flags -Wno-unused-function)
 elseif(HAKMEM_FLAVOUR STREQUAL "checked")
     set(flavour_flags ${hakmem_optimise_flags} -g)
     set(flavour_definitions CHECKED=1)

@@ -14,7 +14,7 @@ SMALL_LIBRARY = """// A library that is quick to build and says, when asked, tha
 #include <stdlib.h>
 #include <unistd.h>
 __attribute__((visibility("default"))) const char *hakmem_version(void) {
-    return HAKMEM_VERSION;
+    return "7.8.9";
 }
 __attribute__((constructor)) static void say(void) {
     if (getenv("SAY_LOADED") != NULL && write(2, "loaded" EXTRA "\\n", sizeof "loaded" EXTRA) < 0)
@@ -39,7 +39,8 @@ class Checkout:
         shutil.copy(ROOT / "hakmem", self.launcher)
         shutil.copy(ROOT / "cmake/flags.txt", self.path / "cmake")
         (self.path / "include/hakmem/hakmem.h").write_text(
-            '// The interface.\n#define HAKMEM_VERSION "7.8.9"\n#define EXTRA ""\nconst char *hakmem_version(void);\n')
+            '// The interface.\n#define HAKMEM_VERSION_MAJOR 7\n#define HAKMEM_VERSION_MINOR 8\n'
+            '#define HAKMEM_VERSION_PATCH 9\n#define EXTRA ""\nconst char *hakmem_version(void);\n')
         self.source.write_text(SMALL_LIBRARY)
         (self.path / "src/api/exports.map").write_text("{ global: hakmem_version; local: *; };\n")
         return self
