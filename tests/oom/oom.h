@@ -1,0 +1,116 @@
+// What the tests of exhausted memory share: checked blocks, and starting this program again under a limit.
+#ifndef HAKMEM_TESTS_OOM_H
+#define HAKMEM_TESTS_OOM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <hakmem/hakmem.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define UNUSED __attribute__((unused))
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define KIB ((size_t)1024)
+#define MIB (KIB * 1024)
+
+// stdio may need memory that is not there: messages are written as they are.
+#define SAY(...)                                                                                            \
+    do {                                                                                                    \
+        char text[512];                                                                                     \
+        int length = snprintf(text, sizeof text, __VA_ARGS__);                                              \
+        (void)!write(STDERR_FILENO, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1); \
+    } while (0)
+
+#define CHECK(condition)                                                         \
+    do {                                                                         \
+        if (!(condition)) {                                                      \
+            SAY("FAIL: not true: %s [%s:%d]\n", #condition, __FILE__, __LINE__); \
+            _exit(1);                                                            \
+        }                                                                        \
+    } while (0)
+
+struct held {
+    unsigned char *block;
+    size_t size;
+};
+
+// Writes the block's own address into its first and last bytes and one word of each page.
+static inline void held_stamp(const struct held *held) {
+    for (size_t offset = 0; offset + 8 <= held->size; offset += 4096) {
+        uint64_t word = (uint64_t)(uintptr_t)held->block * 31 + offset + held->size;
+        memcpy(held->block + offset, &word, 8);
+    }
+    if (held->size > 0) {
+        held->block[held->size - 1] = (unsigned char)held->size;
+    }
+}
+
+static inline void held_check(const struct held *held) {
+    for (size_t offset = 0; offset + 8 < held->size; offset += 4096) {
+        uint64_t word = (uint64_t)(uintptr_t)held->block * 31 + offset + held->size, found;
+        memcpy(&found, held->block + offset, 8);
+        CHECK(found == word);
+    }
+    CHECK(held->size == 0 || held->block[held->size - 1] == (unsigned char)held->size);
+}
+
+static inline void held_free(struct held *held) {
+    if (held->block != NULL) {
+        held_check(held);
+        hakmem_free(held->block);
+        held->block = NULL;
+    }
+}
+
+static inline bool is_zero(const unsigned char *bytes, size_t size) {
+    return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
+}
+
+UNUSED static size_t allocated_bytes(void) {
+    struct hakmem_stats stats = {.size = sizeof stats};
+    (void)hakmem_trim(0);
+    CHECK(hakmem_stats(&stats) == 0);
+    return stats.allocated_bytes;
+}
+
+// A field of /proc/self/status in KiB, as VmRSS or VmLck.
+UNUSED static size_t status_kib(const char *name) {
+    char line[256];
+    size_t value = 0;
+    FILE *file = fopen("/proc/self/status", "re");
+    CHECK(file != NULL);
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':') {
+            value = strtoul(line + strlen(name) + 1, NULL, 10);
+        }
+    }
+    (void)fclose(file);
+    return value;
+}
+
+// Starts this program again with one argument, after `prepare` was called in the child. Returns the wait status.
+UNUSED static int run_again(const char *argument, void (*prepare)(const void *), const void *context) {
+    (void)fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        prepare(context);
+        (void)execl("/proc/self/exe", "oom", argument, (char *)NULL);
+        _exit(126);
+    }
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+#endif
