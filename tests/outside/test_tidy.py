@@ -82,6 +82,7 @@ BROKEN = {
     "fast-path counter": ("src/heap/heap_fast.h", SOURCE.format("void x(void) {\n    count_add(&y, 1);\n}"), 3),
     "fast-path option": ("src/heap/heap_fast.h", SOURCE.format("int x(void) {\n    return options.fastlane;\n}"), 3),
     "no-stdio": ("src/sys/x.h", SOURCE.format("void x(void) {\n    printf(y);\n}"), 3),
+    "no-stdio inside api": ("src/api/x.h", SOURCE.format("void x(void) {\n    printf(y);\n}"), 3),
     "no-malloc": ("src/slab/x.h", SOURCE.format("void *x(void) {\n    return malloc(1);\n}"), 3),
     "no-malloc inside api": ("src/api/x.h", SOURCE.format("void *calloc(size_t n) {\n    return malloc(n);\n}"), 3),
     "explained-order builtin": ("src/base/x.h", SOURCE.format("\nint x = __atomic_load_n(&y, __ATOMIC_ACQUIRE);"), 3),
@@ -119,6 +120,12 @@ def test_orders_hidden_in_macros_of_the_base_need_a_comment_too(findings):
 
 def test_definitions_in_api_are_no_calls(findings):
     assert findings({"src/api/x.h": SOURCE.format("void free(void *block) {\n    heap_free(block);\n}")}) == []
+
+
+def test_what_malloc_h_asks_for_is_allowed_in_api(findings):
+    assert findings({"src/api/x.h": SOURCE.format(
+        "#include <stdio.h>\nint malloc_info(int settings, FILE *stream) {\n    info.arena = M_ARENA_MAX;\n"
+        "    return fwrite(text, 1, 2, stream);\n}")}) == []
 
 
 def test_names_the_compiler_reserves_are_allowed(findings):
