@@ -4,6 +4,7 @@
 // H1. A class with a stack has depth > 0 and a cell; a class without has its top on the constant stack (T2).
 // H2. classes[c].slab is LEASED by this heap, or NULL.
 // H3. A heap is in the registry from its first use on; `stacks` is NULL while no thread has it.
+// H4. A batch fits half of its stack: batch <= (depth + 1) / 2.
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 

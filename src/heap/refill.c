@@ -45,6 +45,9 @@ void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
     store_relaxed(&heap->classes[class_index].depth, (uint8_t)depth);
     void **bottom = heap_bottom(heap, class_index);
     bottom[-1] = NULL; // T1
+    unsigned most = (depth + 1) / 2;
+    if (heap->classes[class_index].batch > most)
+        heap->classes[class_index].batch = (uint8_t)most; // H4
     compiler_fence();
     store_relaxed(&heap->stacks->top[class_index], bottom);
 }
@@ -118,7 +121,7 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     void *blocks[STACK_MAX_BATCH];
     unsigned want = own->batch;
-    CHECK(heap_stack_blocks(heap, class_index) == 0 && want >= 1 && want <= STACK_MAX_BATCH);
+    CHECK(heap_stack_blocks(heap, class_index) == 0 && want >= 1 && want <= (own->depth + 1u) / 2); // H4
     unsigned count = heap_take(heap, class_index, blocks, want);
     if (count == 0)
         return NULL;
