@@ -57,7 +57,7 @@ def client(port, number, problems):
 def test_many_connections(need, tmp_path):
     port, problems = free_port(), []
     argv = [need("memcached"), "-p", port, "-U", "0", "-l", "127.0.0.1", "-t", "4", "-m", "256",
-            "-u", "root"]
+            "-u", "nobody"]
     with serving(argv, ready=lambda: port_answers(port), log=tmp_path / "log"):
         clients = [threading.Thread(target=client, args=(port, number, problems))
                    for number in range(THREADS)]
