@@ -54,13 +54,12 @@ void heap_flush_outbox(struct heap *heap) {
 }
 
 // Gives a lease up; the slab goes to its depot or back.
-static void heap_unlease(struct heap *heap, unsigned class_index) {
-    struct heap_class *own = &heap->classes[class_index];
-    struct slab *slab = own->slab;
+static void heap_unlease(struct heap *heap, struct slab **lease) {
+    struct slab *slab = *lease;
     if (slab == NULL)
         return;
     store_relaxed(&heap->holder.in_transit, slab);
-    store_relaxed(&own->slab, NULL);
+    store_relaxed(lease, NULL);
     depot_unlease(slab, &heap->holder);
 }
 
@@ -68,7 +67,8 @@ void heap_empty(struct heap *heap) {
     heap_flush_outbox(heap);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         heap_flush(heap, i, 0);
-        heap_unlease(heap, i);
+        heap_unlease(heap, &heap->classes[i].slab);
+        heap_unlease(heap, &heap->classes[i].fresh);
     }
 }
 
@@ -100,12 +100,27 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     if (own->flush_streak % STACK_SHRINK_FLUSHES == 0 && own->depth > STACK_START_DEPTH)
         heap_set_depth(heap, class_index, own->depth / 2);
     if (freeing && own->slab != NULL && slab_is_wholly_free(own->slab))
-        heap_unlease(heap, class_index);
+        heap_unlease(heap, &own->slab);
+    if (freeing && own->fresh != NULL && slab_is_wholly_free(own->fresh))
+        heap_unlease(heap, &own->fresh);
+}
+
+// A thread that frees this many blocks of others is one of several that pass blocks around: sending each home costs
+// more than the cache lines it keeps apart. The slabs they came from are shown to it from now on, until their holder
+// changes; the first blocks still went home, so a thread that was handed a few does not write to lines of others.
+static void heap_open_slabs(struct heap *heap) {
+    for (unsigned i = 0; i < heap->outbox_blocks; i++) {
+        size_t slice = window_slice_of(heap->outbox[i]);
+        const struct slab *slab = slab_of_slice(slice);
+        if (slab != NULL)
+            window_open_tag(slice, slab->class_index, heap->holder.tag);
+    }
 }
 
 static void heap_send_home(struct heap *heap, void *block, unsigned class_index) {
     if (heap->outbox_blocks == OUTBOX_BLOCKS) {
         heap_look_around(heap);
+        heap_open_slabs(heap);
         heap_flush_outbox(heap);
     }
     heap->outbox[heap->outbox_blocks] = block;

@@ -43,7 +43,8 @@ static void take_over_blocks(struct heap *dead, void *const *blocks, unsigned co
 static void take_over_lease(struct heap *dead, const struct heap *mine, struct slab *slab) {
     if (slab == NULL || slab_state_of(load_relaxed(&slab->state)) != SLAB_LEASED)
         return; // the thread was before its first step, or behind its last
-    if (mine != NULL && mine->classes[slab->class_index].slab == slab)
+    const struct heap_class *ours = mine == NULL ? NULL : &mine->classes[slab->class_index];
+    if (ours != NULL && (ours->slab == slab || ours->fresh == slab))
         return; // the thread was about to lose the race for it
     list_init(&slab->link);
     depot_unlease(slab, &dead->holder);
@@ -76,7 +77,9 @@ void heap_fork_child(void) {
         take_over_lease(dead, mine, in_transit);
         for (unsigned i = 0; i < CLASS_COUNT; i++) {
             take_over_lease(dead, mine, dead->classes[i].slab);
+            take_over_lease(dead, mine, dead->classes[i].fresh);
             dead->classes[i].slab = NULL;
+            dead->classes[i].fresh = NULL;
         }
         note_stacks(dead);
         registry_add_orphan(dead);

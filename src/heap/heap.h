@@ -2,7 +2,8 @@
 // later threads (type-stable).
 //
 // H1. A class with a stack has depth > 0 and a cell; a class without has its top on the constant stack (T2).
-// H2. classes[c].slab is LEASED by this heap, or NULL.
+// H2. classes[c].slab and classes[c].fresh are LEASED by this heap, or NULL. Blocks that were in use before come from
+//     `slab`; only when neither it nor the depot has any, new ones are carved out of `fresh`.
 // H3. A heap is in the registry from its first use on; `stacks` is NULL while no thread has it.
 // H4. A batch fits half of its stack: batch <= (depth + 1) / 2.
 #ifndef HEAP_HEAP_H
@@ -18,7 +19,8 @@ struct heap_counters {
 };
 
 struct heap_class {
-    struct slab *slab; // H2
+    struct slab *slab;  // H2
+    struct slab *fresh; // H2
     struct heap_counters counters;
     uint32_t last_turn;   // heap->turn at the last refill or flush
     uint8_t cell;         // number of the stack's cell + 1; 0: none yet

@@ -3,39 +3,71 @@
 #include "policy/snapshot.h"
 #include "sys/options.h"
 
-// A slab for the class to lease: one that waits in the depot, else a new one. NULL: no memory.
-static struct slab *heap_lease(struct heap *heap, unsigned class_index, unsigned want, bool may_make) {
+// Gives up a lease without blocks; false where one came back meanwhile and the lease goes on.
+static bool heap_leave_exhausted(struct slab **lease) {
+    if (!slab_is_exhausted(*lease) || !slab_leased_to_full(*lease))
+        return false;
+    store_relaxed(lease, NULL);
+    return true;
+}
+
+// Takes a lease of a slab that waits in the depot; false: none does.
+static bool heap_lease(struct heap *heap, unsigned class_index, unsigned want) {
     struct slab *slab = depot_lease(class_index, &heap->holder, want);
-    if (slab == NULL && may_make) {
-        slab = slab_make(class_index, &heap->holder);
-        store_relaxed(&heap->holder.in_transit, slab);
-    }
     store_relaxed(&heap->classes[class_index].slab, slab);
     store_relaxed(&heap->holder.in_transit, NULL);
-    return slab;
+    return slab != NULL;
+}
+
+// What is left of a lease whose used blocks have all been taken, but not all carved.
+static unsigned heap_take_rest(struct heap_class *own, void **blocks, unsigned want) {
+    if (own->fresh != NULL)
+        return slab_carve(own->slab, blocks, want);
+    store_relaxed(&own->fresh, own->slab);
+    store_relaxed(&own->slab, NULL);
+    return 0;
+}
+
+static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **blocks, unsigned want) {
+    struct heap_class *own = &heap->classes[class_index];
+    bool few = size_classes[class_index].blocks <= SLAB_MIN_BLOCKS;
+    unsigned count = own->fresh != NULL ? slab_take(own->fresh, blocks, want) : 0;
+    // Each turn ends with enough, or is through with a slab.
+    while (count < want && (own->slab != NULL || heap_lease(heap, class_index, want - count))) {
+        count += slab_take(own->slab, blocks + count, want - count);
+        if (count == want && !few) // slabs of few blocks are left at once, so that their last free gives them back
+            break;
+        if (slab_is_exhausted(own->slab))
+            heap_leave_exhausted(&own->slab);
+        else if (count < want)
+            count += heap_take_rest(own, blocks + count, want - count);
+    }
+    return count;
+}
+
+static unsigned heap_carve(struct heap *heap, unsigned class_index, void **blocks, unsigned want) {
+    struct heap_class *own = &heap->classes[class_index];
+    unsigned count = 0;
+    while (count == 0) { // a second turn where the slab was carved already; a third where a block came back just then
+        if (own->fresh == NULL) {
+            store_relaxed(&own->fresh, slab_make(class_index, &heap->holder));
+            store_relaxed(&heap->holder.in_transit, NULL);
+        }
+        if (own->fresh == NULL)
+            break;
+        count = slab_carve(own->fresh, blocks, want);
+        count = count != 0 ? count : slab_take(own->fresh, blocks, want);
+        if (slab_is_carved(own->fresh))
+            heap_leave_exhausted(&own->fresh);
+    }
+    return count;
 }
 
 unsigned heap_take(struct heap *heap, unsigned class_index, void **blocks, unsigned want) {
-    struct heap_class *own = &heap->classes[class_index];
-    unsigned count = 0;
-    // Each turn ends with a block, or leaves a slab; a slab that keeps getting single blocks back ends it early.
-    while (count < want) {
-        struct slab *slab = own->slab;
-        if (slab == NULL)
-            slab = heap_lease(heap, class_index, want - count, count == 0);
-        if (slab == NULL)
-            break;
-        count += slab_take(slab, blocks + count, want - count);
-        if (count == want && size_classes[class_index].blocks > SLAB_MIN_BLOCKS)
-            break; // few-block slabs leave at once, so that their last free gives them back
-        if (!slab_is_exhausted(slab)) {
-            if (count == want)
-                break;
-        } else if (slab_leased_to_full(slab)) {
-            store_relaxed(&own->slab, NULL);
-        }
-    }
-    count_add(&own->counters.refilled_blocks, count);
+    unsigned count = heap_take_used(heap, class_index, blocks, want);
+    if (count == 0)
+        count = heap_carve(heap, class_index, blocks, want);
+    count_add(&heap->classes[class_index].counters.refilled_blocks, count);
     return count;
 }
 

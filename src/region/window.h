@@ -55,6 +55,10 @@ ALWAYS_INLINE void window_show_tag(size_t slice, unsigned class_index, unsigned 
         store_relaxed(&window.views[slice * TAG_COUNT + other], (uint8_t)(other == tag ? class_index : CLASS_NONE));
 }
 
+ALWAYS_INLINE void window_open_tag(size_t slice, unsigned class_index, unsigned tag) {
+    store_relaxed(&window.views[slice * TAG_COUNT + tag], (uint8_t)class_index);
+}
+
 ALWAYS_INLINE void *window_address(size_t slice) {
     return (void *)(window.base + (slice << SLICE_SHIFT));
 }

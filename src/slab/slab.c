@@ -62,6 +62,7 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
         descriptor_give(slab, row);
         return NULL;
     }
+    store_relaxed(&holder->in_transit, slab);
     list_init(&slab->link);
     slab->first_slice = (uint32_t)first;
     slab->class_index = (uint8_t)class_index;
@@ -106,10 +107,11 @@ static uint64_t slab_clear_bits(uint64_t *bits, uint64_t seen, unsigned want) {
     return taken;
 }
 
-static unsigned slab_take_bits(struct slab *slab, void **blocks, unsigned want) {
-    unsigned words = size_classes[slab->class_index].words;
+unsigned slab_take(struct slab *slab, void **blocks, unsigned want) {
+    CHECK(slab_state_of(load_relaxed(&slab->state)) == SLAB_LEASED);
+    unsigned words = (load_relaxed(&slab->carved) + 63u) / 64;
     unsigned count = 0;
-    unsigned number = slab->next_word;
+    unsigned number = slab->next_word < words ? slab->next_word : 0;
     for (unsigned turn = 0; turn < words && count < want; turn++) {
         uint64_t seen = load_relaxed(&slab->bits[number]);
         if (seen != 0) {
@@ -124,17 +126,19 @@ static unsigned slab_take_bits(struct slab *slab, void **blocks, unsigned want) 
     return count;
 }
 
-unsigned slab_take(struct slab *slab, void **blocks, unsigned want) {
+unsigned slab_carve(struct slab *slab, void **blocks, unsigned want) {
     CHECK(slab_state_of(load_relaxed(&slab->state)) == SLAB_LEASED);
-    unsigned count = slab_take_bits(slab, blocks, want);
     unsigned carved = load_relaxed(&slab->carved);
-    unsigned end = size_classes[slab->class_index].blocks;
-    if (end - carved > want - count)
-        end = carved + (want - count);
-    for (unsigned index = carved; index < end; index++)
-        blocks[count++] = slab_block(slab, index);
-    store_relaxed(&slab->carved, (uint16_t)end);
+    unsigned left = size_classes[slab->class_index].blocks - carved;
+    unsigned count = left < want ? left : want;
+    for (unsigned i = 0; i < count; i++)
+        blocks[i] = slab_block(slab, carved + i);
+    store_relaxed(&slab->carved, (uint16_t)(carved + count));
     return count;
+}
+
+bool slab_is_carved(const struct slab *slab) {
+    return load_relaxed(&slab->carved) == size_classes[slab->class_index].blocks;
 }
 
 static bool slab_has_bits(const struct slab *slab) {
@@ -146,7 +150,7 @@ static bool slab_has_bits(const struct slab *slab) {
 }
 
 bool slab_is_exhausted(const struct slab *slab) {
-    return load_relaxed(&slab->carved) == size_classes[slab->class_index].blocks && !slab_has_bits(slab);
+    return slab_is_carved(slab) && !slab_has_bits(slab);
 }
 
 bool slab_leased_to_full(struct slab *slab) {

@@ -93,10 +93,14 @@ struct slab_totals {
 INTERNAL struct slab *slab_make(unsigned class_index, struct holder *holder);
 // Ends a LEASED, wholly free slab: its slices go back. By the lessee (S2).
 INTERNAL void slab_give_back(struct slab *slab);
-// Takes up to `want` blocks, those put back first, then new ones; lowest addresses first. By the lessee (S2).
+// Takes up to `want` blocks that were put back. By the lessee (S2).
 INTERNAL unsigned slab_take(struct slab *slab, void **blocks, unsigned want);
+// Takes up to `want` blocks that were never handed out, in order of address. By the lessee (S2).
+INTERNAL unsigned slab_carve(struct slab *slab, void **blocks, unsigned want);
 // True where nothing is left to take without others' help.
 INTERNAL bool slab_is_exhausted(const struct slab *slab);
+// True where every block was handed out at least once.
+INTERNAL bool slab_is_carved(const struct slab *slab);
 // LEASED → FULL. True: done. False: a block came back meanwhile, the slab is still LEASED (S4).
 INTERNAL bool slab_leased_to_full(struct slab *slab);
 // All carved blocks are back. Exact for the lessee, a hint for others.
