@@ -1,0 +1,396 @@
+// Runs of slices: who has what, against a naive model; what is clean, what is retained, what is purged.
+#include "unit/unit.h"
+
+#include "base/bits.h"
+#include "region/runs.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+#define PAGE os_facts.page_bytes
+
+static int start(void **state) {
+    (void)state;
+    os_start();
+    return window_start() && runs_start() ? 0 : -1;
+}
+
+static char *address_of(size_t slice) {
+    return window_address(slice);
+}
+
+static void touch_run(size_t first, size_t slices) {
+    for (size_t slice = first; slice < first + slices; slice++)
+        memset(address_of(slice), 0xee, SLICE_BYTES);
+}
+
+static size_t take(size_t slices, size_t align) {
+    bool clean;
+    size_t first = runs_take(slices, align, &clean);
+    assert_int_not_equal(first, NO_SLICE);
+    assert_int_equal(first % align, 0);
+    return first;
+}
+
+static size_t resident_pages_of(size_t first, size_t slices) {
+    static unsigned char resident[4096];
+    size_t pages = (slices << SLICE_SHIFT) / PAGE, count = 0;
+    assert_true(pages <= sizeof resident);
+    assert_int_equal(mincore(address_of(first), slices << SLICE_SHIFT, resident), 0);
+    for (size_t i = 0; i < pages; i++)
+        count += resident[i] & 1;
+    return count;
+}
+
+// ---- the model: a byte a slice
+
+enum { MODEL_SLICES = 1 << 16, HELD_RUNS = 256 };
+enum { SLICE_UNKNOWN, SLICE_FREE, SLICE_USED };
+
+struct held_run {
+    size_t first;
+    size_t slices;
+};
+
+static struct {
+    uint8_t slices[MODEL_SLICES];
+    size_t known; // slices of the window that were seen to exist
+    size_t used;
+    struct held_run held[HELD_RUNS];
+    size_t held_count;
+} model;
+
+// What exists beyond what was known has just come into being, free.
+static void model_grow(void) {
+    struct runs_totals totals = runs_count();
+    size_t exist = totals.in_use_slices + totals.free_slices;
+    assert_true(exist >= model.known && exist <= MODEL_SLICES);
+    for (; model.known < exist; model.known++)
+        model.slices[model.known] = SLICE_FREE;
+}
+
+static void model_set(size_t first, size_t slices, uint8_t from, uint8_t to) {
+    for (size_t slice = first; slice < first + slices; slice++) {
+        assert_int_equal(model.slices[slice], from);
+        model.slices[slice] = to;
+    }
+    model.used += to == SLICE_USED ? slices : -slices;
+}
+
+static void model_check_totals(void) {
+    struct runs_totals totals = runs_count();
+    assert_int_equal(totals.in_use_slices, model.used);
+    assert_int_equal(totals.in_use_slices + totals.free_slices, model.known);
+    assert_true(totals.retained_slices <= totals.free_slices);
+}
+
+// Lengths for which the index is exact: the size classes' and whole groups.
+static bool is_indexed_length(size_t slices) {
+    static const uint8_t lengths[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32};
+    return memchr(lengths, (int)slices, sizeof lengths) != NULL && slices <= GROUP_SLICES;
+}
+
+// Lowest group of the model with a free run of that length inside; the group count where there is none.
+static size_t model_lowest_group(size_t slices) {
+    for (size_t group = 0; group < model.known / GROUP_SLICES; group++) {
+        size_t length = 0;
+        for (size_t i = 0; i < GROUP_SLICES; i++) {
+            length = model.slices[group * GROUP_SLICES + i] == SLICE_FREE ? length + 1 : 0;
+            if (length == slices)
+                return group;
+        }
+    }
+    return model.known / GROUP_SLICES;
+}
+
+static void model_take(struct random *random) {
+    size_t slices = 1 + random_below(random, random_below(random, 4) == 0 ? 200 : 32);
+    size_t align = random_below(random, 3) != 0 ? 1 : (size_t)1 << random_below(random, 8);
+    size_t lowest = model_lowest_group(slices);
+    bool clean;
+    size_t first = runs_take(slices, align, &clean);
+    assert_int_not_equal(first, NO_SLICE);
+    assert_int_equal(first % align, 0);
+    if (align == 1 && is_indexed_length(slices)) // R3
+        assert_int_equal(first / GROUP_SLICES, lowest);
+    model_grow();
+    model_set(first, slices, SLICE_FREE, SLICE_USED);
+    for (size_t slice = first; slice < first + slices; slice++) {
+        assert_true(!clean || is_zero(address_of(slice), 64));
+        memset(address_of(slice), 0xee, 64);
+    }
+    model.held[model.held_count++] = (struct held_run){first, slices};
+}
+
+static void model_give(struct random *random) {
+    struct held_run *run = &model.held[random_below(random, model.held_count)];
+    size_t keep =
+        random_below(random, 3) == 0 ? random_below(random, run->slices) : 0; // the first ones, as realloc does
+    runs_give(run->first + keep, run->slices - keep);
+    model_set(run->first + keep, run->slices - keep, SLICE_USED, SLICE_FREE);
+    struct runs_totals totals = runs_count();
+    size_t share = totals.in_use_slices / options.retain_share;
+    size_t least = options.retain_min >> SLICE_SHIFT;
+    assert_true(totals.retained_slices <= (share > least ? share : least)); // R2
+    run->slices = keep;
+    if (keep == 0)
+        *run = model.held[--model.held_count];
+}
+
+static void model_grow_run(struct random *random) {
+    struct held_run *run = &model.held[random_below(random, model.held_count)];
+    size_t end = run->first + run->slices;
+    size_t more = 1 + random_below(random, 40);
+    bool expected = end + more <= model.known;
+    for (size_t slice = end; slice < end + more && expected; slice++)
+        expected = model.slices[slice] == SLICE_FREE;
+    assert_int_equal(runs_take_behind(end, more), expected);
+    if (!expected)
+        return;
+    model_set(end, more, SLICE_FREE, SLICE_USED);
+    for (size_t slice = end; slice < end + more; slice++)
+        memset(address_of(slice), 0xee, 64);
+    run->slices += more;
+}
+
+static void model_purge(struct random *random) {
+    size_t keep = random_below(random, 2) == 0 ? 0 : random_below(random, 8 * MIB);
+    size_t before = runs_count().retained_slices;
+    bool purged = runs_purge(keep);
+    assert_true(runs_count().retained_slices <= keep >> SLICE_SHIFT);
+    assert_int_equal(purged, before > keep >> SLICE_SHIFT);
+}
+
+static void random_takes_and_gives_agree_with_a_model(void **state) {
+    struct random random = random_start();
+    size_t retain_min = options.retain_min;
+    (void)state;
+    for (unsigned step = 0; step < 20000; step++) {
+        options.retain_min = step % 4000 < 2000 ? 2 * MIB : 16 * MIB;
+        size_t choice = random_below(&random, 100);
+        if (model.held_count < HELD_RUNS && (model.held_count == 0 || choice < 50))
+            model_take(&random);
+        else if (choice < 90)
+            model_give(&random);
+        else if (choice < 98)
+            model_grow_run(&random);
+        else
+            model_purge(&random);
+        model_check_totals();
+    }
+    while (model.held_count > 0)
+        model_give(&random);
+    assert_int_equal(runs_count().in_use_slices, 0);
+    options.retain_min = retain_min;
+}
+
+// ---- single behaviours
+
+static void everything_is_clean_after_a_purge_of_all(void **state) {
+    (void)state;
+    size_t first = take(40, 1);
+    touch_run(first, 40);
+    runs_give(first, 40);
+    assert_true(runs_count().retained_slices >= 40);
+    runs_purge(0);
+    struct runs_totals totals = runs_count();
+    assert_int_equal(totals.retained_slices, 0);
+    assert_int_equal(resident_pages_of(first, 40), 0);
+    bool clean = false;
+    assert_int_equal(runs_take(40, 1, &clean), first);
+    assert_true(clean);
+    runs_give(first, 40);
+    assert_int_equal(runs_count().purges, totals.purges); // 40 slices are within what may be retained
+}
+
+static void a_run_with_one_used_slice_is_not_clean(void **state) {
+    bool clean;
+    (void)state;
+    runs_purge(0);
+    size_t first = take(8, 1);
+    runs_give(first + 5, 3);
+    assert_int_equal(runs_take(3, 1, &clean), first + 5);
+    assert_false(clean);
+    runs_give(first, 8);
+    runs_purge(0);
+}
+
+static void purging_starts_at_the_highest_group(void **state) {
+    enum { GROUPS = 6 };
+    (void)state;
+    runs_purge(0);
+    size_t first = take(GROUPS * GROUP_SLICES, 1);
+    touch_run(first, GROUPS * GROUP_SLICES);
+    runs_give(first, GROUPS * GROUP_SLICES);
+    assert_true(runs_purge(2 * GROUP_BYTES));
+    for (size_t group = 0; group < GROUPS; group++) {
+        size_t pages = resident_pages_of(first + group * GROUP_SLICES, GROUP_SLICES);
+        assert_int_equal(pages, group < 2 ? GROUP_BYTES / PAGE : 0);
+    }
+    runs_purge(0);
+}
+
+static void purges_are_counted(void **state) {
+    (void)state;
+    runs_purge(0);
+    size_t first = take(16, 1);
+    runs_give(first, 16);
+    struct runs_totals before = runs_count();
+    assert_true(runs_purge(0));
+    struct runs_totals after = runs_count();
+    assert_int_equal(after.purged_slices - before.purged_slices, 16);
+    assert_true(after.purges > before.purges);
+    assert_false(runs_purge(0)); // nothing is left to do
+    assert_int_equal(runs_count().purges, after.purges);
+}
+
+static void locked_memory_stays_retained_and_ends_the_purge(void **state) {
+    bool clean;
+    (void)state;
+    runs_purge(0);
+    size_t first = take(2, 1);
+    touch_run(first, 2);
+    if (SANITIZED || mlock(address_of(first), SLICE_BYTES) != 0) {
+        runs_give(first, 2);
+        skip(); // not allowed here, or a sanitizer makes it do nothing
+    }
+    runs_give(first, 2);
+    assert_false(runs_purge(0));
+    assert_true(runs_count().retained_slices >= 1);
+    assert_int_equal(runs_take(2, 1, &clean), first);
+    assert_false(clean); // its content is still there
+    munlock(address_of(first), SLICE_BYTES);
+    runs_give(first, 2);
+    assert_true(runs_purge(0));
+    assert_int_equal(runs_count().retained_slices, 0);
+}
+
+static void more_than_the_bound_goes_back_at_once_and_less_stays(void **state) {
+    (void)state;
+    size_t slices = 2 * (options.retain_min >> SLICE_SHIFT);
+    runs_purge(0);
+    size_t first = take(slices, 1);
+    runs_give(first, 16);
+    assert_int_equal(runs_count().retained_slices, 16);
+    runs_give(first + 16, slices - 16);
+    assert_true(runs_count().retained_slices <= options.retain_min >> SLICE_SHIFT);
+    assert_true(runs_count().retained_slices > 0);
+    runs_purge(0);
+}
+
+static void impossible_runs_are_refused(void **state) {
+    bool clean;
+    (void)state;
+    struct runs_totals before = runs_count();
+    errno = UNTOUCHED;
+    assert_int_equal(runs_take(window.limit + 1, 1, &clean), NO_SLICE);
+    assert_int_equal(errno, UNTOUCHED);
+    assert_int_equal(runs_count().in_use_slices, before.in_use_slices);
+}
+
+// ---- threads
+
+static uint8_t owners[MODEL_SLICES]; // who has the slice, as the threads believe
+
+static void *take_and_give(void *number) {
+    struct random random = {(uintptr_t)number};
+    struct held_run held[16] = {{0, 0}};
+    for (unsigned step = 0; step < (SANITIZED ? 4000 : 20000); step++) {
+        struct held_run *run = &held[random_below(&random, COUNT_OF(held))];
+        for (size_t slice = run->first; slice < run->first + run->slices; slice++)
+            assert_int_equal(exchange_release(&owners[slice], 0), (uintptr_t)number + 1); // release: given after this
+        if (run->slices > 0)
+            runs_give(run->first, run->slices);
+        run->slices = 1 + random_below(&random, random_below(&random, 8) == 0 ? 80 : 12);
+        run->first = take(run->slices, (size_t)1 << random_below(&random, 4));
+        for (size_t slice = run->first; slice < run->first + run->slices; slice++) {
+            assert_int_equal(exchange_acquire(&owners[slice], (uint8_t)((uintptr_t)number + 1)),
+                             0); // acquire: as above
+            *address_of(slice) = 1;
+        }
+    }
+    for (size_t i = 0; i < COUNT_OF(held); i++)
+        runs_give(held[i].first, held[i].slices);
+    return NULL;
+}
+
+static void threads_never_get_the_same_slice(void **state) {
+    size_t retain_min = options.retain_min;
+    (void)state;
+    options.retain_min = MIB; // so that purges come between
+    threads_run(4, take_and_give);
+    options.retain_min = retain_min;
+    assert_int_equal(runs_count().in_use_slices, 0);
+    assert_true(runs_count().purges > 0);
+}
+
+// ---- the end of memory
+
+static pthread_barrier_t barrier;
+
+static void *take_when_memory_is_just_enough(void *number) {
+    (void)number;
+    pthread_barrier_wait(&barrier); // all threads have their stacks
+    pthread_barrier_wait(&barrier); // memory is full but for what they need
+    for (unsigned i = 0; i < 300; i++) {
+        bool clean;
+        size_t first = runs_take(8, 8, &clean);
+        CHILD_CHECK(first != NO_SLICE);
+        memset(address_of(first), 1, 8 * SLICE_BYTES);
+        runs_give(first, 8);
+    }
+    return NULL;
+}
+
+static void fill_then_share_the_last_runs(void *context) {
+    enum { THREADS = 3 };
+    struct rlimit limit = {256 * MIB, 256 * MIB};
+    pthread_t threads[THREADS];
+    size_t first, runs[THREADS] = {0}, count = 0;
+    bool clean;
+    (void)context;
+    CHILD_CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    os_start();
+    CHILD_CHECK(window_start() && runs_start());
+    pthread_barrier_init(&barrier, NULL, THREADS + 1);
+    for (unsigned i = 0; i < THREADS; i++)
+        CHILD_CHECK(pthread_create(&threads[i], NULL, take_when_memory_is_just_enough, NULL) == 0);
+    pthread_barrier_wait(&barrier);
+    errno = UNTOUCHED;
+    while ((first = runs_take(8, 8, &clean)) != NO_SLICE)
+        runs[count++ % THREADS] = first;
+    CHILD_CHECK(errno == UNTOUCHED && count > 100);
+    CHILD_CHECK(runs_count().free_slices < 8);
+    options.retain_min = 0;
+    options.retain_share = 1000000; // every run that is given is purged at once: for a moment nobody can have it
+    for (unsigned i = 0; i < THREADS; i++)
+        runs_give(runs[i], 8);
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void at_the_end_of_memory_a_purge_under_way_is_waited_for(void **state) {
+    (void)state;
+    if (SANITIZED)
+        skip(); // sanitizers need more address space
+    child_must_succeed(fill_then_share_the_last_runs, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest before_start[] = {
+        cmocka_unit_test(at_the_end_of_memory_a_purge_under_way_is_waited_for),
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_takes_and_gives_agree_with_a_model),
+        cmocka_unit_test(everything_is_clean_after_a_purge_of_all),
+        cmocka_unit_test(a_run_with_one_used_slice_is_not_clean),
+        cmocka_unit_test(purging_starts_at_the_highest_group),
+        cmocka_unit_test(purges_are_counted),
+        cmocka_unit_test(locked_memory_stays_retained_and_ends_the_purge),
+        cmocka_unit_test(more_than_the_bound_goes_back_at_once_and_less_stays),
+        cmocka_unit_test(impossible_runs_are_refused),
+        cmocka_unit_test(threads_never_get_the_same_slice),
+    };
+    int failed = cmocka_run_group_tests_name("runs at the end of memory", before_start, NULL, NULL);
+    return failed + cmocka_run_group_tests_name("runs", tests, start, NULL);
+}
