@@ -100,13 +100,14 @@ UNUSED static unsigned lines_in(const char *text) {
 // ---- children: a process of its own for what ends it or can be done once only
 
 #define CHILD_FAILED 99
-// In a child, where cmocka's asserts would go on with the next test.
-#define CHILD_CHECK(condition)                                                           \
-    do {                                                                                 \
-        if (!(condition)) {                                                              \
-            dprintf(2, "%s:%d: in the child: not %s\n", __FILE__, __LINE__, #condition); \
-            _exit(CHILD_FAILED);                                                         \
-        }                                                                                \
+// In a child or a further thread, where cmocka's asserts would go on with the next test: says what is wrong and ends
+// the process.
+#define MUST(condition)                                                                      \
+    do {                                                                                     \
+        if (!(condition)) {                                                                  \
+            dprintf(2, "%s:%d: outside the test: not %s\n", __FILE__, __LINE__, #condition); \
+            _exit(CHILD_FAILED);                                                             \
+        }                                                                                    \
     } while (0)
 
 // Runs `body` in a child that may take at most a minute. Returns its wait status; what it said is in capture->text.

@@ -87,15 +87,15 @@ static void take_until_there_is_no_more(void *context) {
     struct rlimit limit = {256 * MIB, 256 * MIB};
     size_t count = 0;
     (void)context;
-    CHILD_CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    MUST(setrlimit(RLIMIT_AS, &limit) == 0);
     errno = UNTOUCHED;
-    CHILD_CHECK(meta_take(512 * MIB, 64) == NULL);
+    MUST(meta_take(512 * MIB, 64) == NULL);
     while (meta_take(1000 * 64, 64) != NULL)
         count++;
-    CHILD_CHECK(count > 1000);
+    MUST(count > 1000);
     while (meta_take(64, 64) != NULL) // where a large chunk can't be had, a small one can
         count++;
-    CHILD_CHECK(errno == UNTOUCHED);
+    MUST(errno == UNTOUCHED);
 }
 
 static void without_memory_the_answer_is_null(void **state) {

@@ -291,25 +291,33 @@ static void impossible_runs_are_refused(void **state) {
 
 static uint8_t owners[MODEL_SLICES]; // who has the slice, as the threads believe
 
+static void own_slices(const struct held_run *run, uint8_t owner_before, uint8_t owner) {
+    for (size_t slice = run->first; slice < run->first + run->slices; slice++)
+        MUST(exchange_total(&owners[slice], owner) == owner_before); // total: nothing here depends on the order
+}
+
 static void *take_and_give(void *number) {
+    enum { RUNS = 16 };
     struct random random = {(uintptr_t)number};
-    struct held_run held[16] = {{0, 0}};
-    for (unsigned step = 0; step < (SANITIZED ? 4000 : 20000); step++) {
-        struct held_run *run = &held[random_below(&random, COUNT_OF(held))];
-        for (size_t slice = run->first; slice < run->first + run->slices; slice++)
-            assert_int_equal(exchange_release(&owners[slice], 0), (uintptr_t)number + 1); // release: given after this
+    struct held_run held[RUNS] = {{0, 0}};
+    uint8_t me = (uint8_t)((uintptr_t)number + 1);
+    unsigned steps = SANITIZED ? 4000 : 20000;
+    for (unsigned step = 0; step < steps + RUNS; step++) {
+        struct held_run *run = &held[step < steps ? random_below(&random, RUNS) : step - steps];
+        own_slices(run, me, 0);
         if (run->slices > 0)
             runs_give(run->first, run->slices);
+        run->slices = 0;
+        if (step >= steps)
+            continue; // at the end all are given
+        size_t align = (size_t)1 << random_below(&random, 4);
+        bool clean;
         run->slices = 1 + random_below(&random, random_below(&random, 8) == 0 ? 80 : 12);
-        run->first = take(run->slices, (size_t)1 << random_below(&random, 4));
-        for (size_t slice = run->first; slice < run->first + run->slices; slice++) {
-            assert_int_equal(exchange_acquire(&owners[slice], (uint8_t)((uintptr_t)number + 1)),
-                             0); // acquire: as above
-            *address_of(slice) = 1;
-        }
+        run->first = runs_take(run->slices, align, &clean);
+        MUST(run->first != NO_SLICE && run->first % align == 0);
+        own_slices(run, 0, me);
+        *address_of(run->first) = 1;
     }
-    for (size_t i = 0; i < COUNT_OF(held); i++)
-        runs_give(held[i].first, held[i].slices);
     return NULL;
 }
 
@@ -334,7 +342,7 @@ static void *take_when_memory_is_just_enough(void *number) {
     for (unsigned i = 0; i < 300; i++) {
         bool clean;
         size_t first = runs_take(8, 8, &clean);
-        CHILD_CHECK(first != NO_SLICE);
+        MUST(first != NO_SLICE);
         memset(address_of(first), 1, 8 * SLICE_BYTES);
         runs_give(first, 8);
     }
@@ -348,18 +356,18 @@ static void fill_then_share_the_last_runs(void *context) {
     size_t first, runs[THREADS] = {0}, count = 0;
     bool clean;
     (void)context;
-    CHILD_CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    MUST(setrlimit(RLIMIT_AS, &limit) == 0);
     os_start();
-    CHILD_CHECK(window_start() && runs_start());
+    MUST(window_start() && runs_start());
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
     for (unsigned i = 0; i < THREADS; i++)
-        CHILD_CHECK(pthread_create(&threads[i], NULL, take_when_memory_is_just_enough, NULL) == 0);
+        MUST(pthread_create(&threads[i], NULL, take_when_memory_is_just_enough, NULL) == 0);
     pthread_barrier_wait(&barrier);
     errno = UNTOUCHED;
     while ((first = runs_take(8, 8, &clean)) != NO_SLICE)
         runs[count++ % THREADS] = first;
-    CHILD_CHECK(errno == UNTOUCHED && count > 100);
-    CHILD_CHECK(runs_count().free_slices < 8);
+    MUST(errno == UNTOUCHED && count > 100);
+    MUST(runs_count().free_slices < 8);
     options.retain_min = 0;
     options.retain_share = 1000000; // every run that is given is purged at once: for a moment nobody can have it
     for (unsigned i = 0; i < THREADS; i++)

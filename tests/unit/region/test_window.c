@@ -128,10 +128,10 @@ static void more_than_the_window_is_refused(void **state) {
 static void start_and_fill_under_a_limit(void *context) {
     size_t bytes = *(size_t *)context, first, count, usable = 0;
     struct rlimit limit = {bytes, bytes};
-    CHILD_CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    MUST(setrlimit(RLIMIT_AS, &limit) == 0);
     os_start();
     errno = UNTOUCHED;
-    CHILD_CHECK(window_start());
+    MUST(window_start());
     while (extend(1, &first, &count)) {
         usable += count << SLICE_SHIFT;
         for (size_t slice = first; slice < first + count; slice++) {
@@ -140,8 +140,8 @@ static void start_and_fill_under_a_limit(void *context) {
             window_show_all(slice, 1);
         }
     }
-    CHILD_CHECK(errno == UNTOUCHED);
-    CHILD_CHECK(usable < bytes && usable > bytes / 2);
+    MUST(errno == UNTOUCHED);
+    MUST(usable < bytes && usable > bytes / 2);
 }
 
 static void it_starts_and_ends_well_under_an_address_limit(void **state) {
@@ -155,7 +155,7 @@ static void it_starts_and_ends_well_under_an_address_limit(void **state) {
 static void say_base(void *context) {
     os_start();
     os_facts.random = *(uint64_t *)context;
-    CHILD_CHECK(window_start());
+    MUST(window_start());
     dprintf(2, "%zx", (size_t)window.base);
 }
 

@@ -90,7 +90,7 @@ static uint32_t order; // 1: the forking thread has let go; 2: the other thread 
 static void *enter_after_fork(void *number) {
     (void)number;
     lock_acquire(&lock);
-    assert_int_equal(load_relaxed(&order), 1);
+    MUST(load_relaxed(&order) == 1);
     store_relaxed(&order, 2);
     lock_release(&lock);
     return NULL;

@@ -43,9 +43,9 @@ static void the_facts_are_those_of_the_machine(void **state) {
 static void limit_address_space(void *context) {
     struct rlimit limit = {GIB, GIB};
     (void)context;
-    CHILD_CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+    MUST(setrlimit(RLIMIT_AS, &limit) == 0);
     os_start();
-    CHILD_CHECK(os_facts.address_limit_bytes == GIB);
+    MUST(os_facts.address_limit_bytes == GIB);
 }
 
 static void an_address_limit_is_seen(void **state) {
@@ -268,9 +268,9 @@ static void *nothing(void *number) {
 static void see_threads(void *context) {
     pthread_t thread;
     (void)context;
-    CHILD_CHECK(os_is_single_threaded());
-    CHILD_CHECK(pthread_create(&thread, NULL, nothing, NULL) == 0);
-    CHILD_CHECK(!os_is_single_threaded());
+    MUST(os_is_single_threaded());
+    MUST(pthread_create(&thread, NULL, nothing, NULL) == 0);
+    MUST(!os_is_single_threaded());
     pthread_join(thread, NULL);
 }
 
@@ -320,7 +320,7 @@ static void note_child(void) {
 }
 
 static void expect_calls_of_child(void *context) {
-    CHILD_CHECK(strcmp(fork_calls, context) == 0);
+    MUST(strcmp(fork_calls, context) == 0);
 }
 
 static void fork_calls_back_on_both_sides(void **state) {
@@ -335,13 +335,13 @@ static void fail_calls(void *context) {
     setenv("HAKMEM_TEST_FAIL_CALL", context, 1);
     os_start();
     bool all_after = strchr(context, '+') != NULL;
-    CHILD_CHECK(os_map(page) != NULL);
-    CHILD_CHECK(os_reserve(page) == NULL); // the second
-    CHILD_CHECK((os_map(page) == NULL) == all_after);
+    MUST(os_map(page) != NULL);
+    MUST(os_reserve(page) == NULL); // the second
+    MUST((os_map(page) == NULL) == all_after);
     void *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    CHILD_CHECK((os_commit(memory, page) == ENOMEM) == all_after);
-    CHILD_CHECK(os_purge(memory, page) != all_after);
-    CHILD_CHECK(os_remap_in_place(memory, page, page) != all_after);
+    MUST((os_commit(memory, page) == ENOMEM) == all_after);
+    MUST(os_purge(memory, page) != all_after);
+    MUST(os_remap_in_place(memory, page, page) != all_after);
 }
 
 static void checked_builds_fail_the_calls_they_are_told_to(void **state) {
