@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-BASE = ("sh cat chmod cksum cmp cp dirname env find flock grep ln ls mkdir mktemp mv od readlink rm sed sleep sort touch tr "
+BASE = ("sh cat tail chmod cksum cmp cp dirname env find flock grep ln ls mkdir mktemp mv od readlink rm sed sleep sort touch tr "
         "true ar ld as").split()
 
 
