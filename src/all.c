@@ -37,6 +37,8 @@
 
 #include "big/big.c"
 
+#include "heap/depth.c"
+
 #include "heap/refill.c"
 
 #include "heap/flush.c"

@@ -65,19 +65,25 @@
 #define STACK_BYTES (STACK_SLOTS * sizeof(void *))
 #define STACK_MAX_DEPTH (STACK_SLOTS - 1) // the lowest slot holds the NULL below the bottom
 #define STACK_MAX_BATCH (STACK_SLOTS / 2)
-// A thread's free blocks of one class: at most this many bytes, at least so many blocks.
+// Depth of a class's stack, at most: so many bytes, but at least so many blocks. Random replacement over a working set
+// moves a class's number of blocks by some ten; a shallower stack flushes and refills all the time, and lets slabs go
+// that are made anew elsewhere.
 #define STACK_CLASS_BYTES (128 * KIB)
-#define STACK_MIN_DEPTH 4
-// Depth with which a class starts in a thread, and below which a stack that only flushes does not shrink.
+#define STACK_FINE_LEAST_DEPTH 16
+#define STACK_LARGE_CLASS_BYTES (256 * KIB)
+// Depth with which a class starts, and below which a stack that only flushes does not shrink: so many bytes, within
+// these numbers of blocks. A thread that touches a class once keeps little.
+#define STACK_START_BYTES (32 * KIB)
+#define STACK_START_LEAST 4
 #define STACK_START_DEPTH 32
+// What all stacks of a thread may hold: this, or its part of what all threads together may, but some in any case.
+#define STACK_THREAD_BYTES (8 * MIB)
+#define STACK_ALL_THREADS_BYTES (64 * MIB)
+#define STACK_THREAD_LEAST_BYTES MIB
 // First refill of a class in a thread: few blocks, so that a short-lived thread carves little; doubles each time.
 #define STACK_START_BATCH 4
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.
 #define STACK_SHRINK_FLUSHES 8
-// The same for large classes, whose slots are granted one class at a time,
-#define STACK_LARGE_CLASS_BYTES (256 * KIB)
-// and what one thread may keep of all of them.
-#define STACK_LARGE_BYTES (2 * MIB)
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
 #define OUTBOX_BLOCKS 64              // blocks of held classes waiting to go home

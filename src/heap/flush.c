@@ -97,8 +97,8 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     own->flush_streak += own->flush_streak < UINT8_MAX;
     bool freeing = own->flush_streak >= STACK_SHRINK_FLUSHES / 2;
     heap_flush(heap, class_index, freeing ? 0 : own->depth / 2);
-    if (own->flush_streak % STACK_SHRINK_FLUSHES == 0 && own->depth > STACK_START_DEPTH)
-        heap_set_depth(heap, class_index, own->depth / 2);
+    if (own->flush_streak % STACK_SHRINK_FLUSHES == 0)
+        heap_flatten_stack(heap, class_index);
     if (freeing && own->slab != NULL && slab_is_wholly_free(own->slab))
         heap_unlease(heap, &own->slab);
     if (freeing && own->fresh != NULL && slab_is_wholly_free(own->fresh))

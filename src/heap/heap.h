@@ -38,7 +38,7 @@ struct heap {
 #ifdef HAKMEM_TLS_POINTER
     struct stacks own_stacks; // what the thread's pointer points to
 #endif
-    size_t large_bytes;    // capacity granted to stacks of large classes
+    size_t granted_bytes;  // what all stacks can hold: sum of depth * block size
     uint32_t turn;         // refills and flushes so far
     uint32_t trim_turn;    // last request of malloc_trim obeyed
     uint8_t cells_used;
@@ -89,8 +89,12 @@ INTERNAL void heap_empty(struct heap *heap);
 INTERNAL void heap_look_around(struct heap *heap);
 // In a fork child: brings home the blocks of one thread that did not come along, if one is left.
 INTERNAL void heap_adopt_orphan(void);
-// Sets the capacity of an empty stack.
+// Sets the capacity of an empty stack; 0 takes the stack away.
 INTERNAL void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth);
+// After a refill, while the stack is empty: larger batches, then a deeper stack, where the budget has room.
+INTERNAL void heap_deepen_stack(struct heap *heap, unsigned class_index);
+// In a phase of flushes, while the stack is empty: half the depth.
+INTERNAL void heap_flatten_stack(struct heap *heap, unsigned class_index);
 // Gives the class a stack, if it may have one.
 INTERNAL bool heap_grant_stack(struct heap *heap, unsigned class_index);
 // Blocks in a stack, its outbox share aside, as another thread may see them: a hint. With the registry's lock held.

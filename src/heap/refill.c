@@ -1,7 +1,5 @@
 // Fills a thread's stack from slabs.
 #include "heap/registry.h"
-#include "policy/snapshot.h"
-#include "sys/options.h"
 
 // Gives up a lease without blocks; false where one came back meanwhile and the lease goes on.
 static bool heap_leave_exhausted(struct slab **lease) {
@@ -71,84 +69,6 @@ unsigned heap_take(struct heap *heap, unsigned class_index, void **blocks, unsig
     return count;
 }
 
-void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
-    store_relaxed(&heap->stacks->top[class_index], CONSTANT_TOP);
-    compiler_fence(); // a fork child must not read the old top by the new depth: what lies between is long in use
-    store_relaxed(&heap->classes[class_index].depth, (uint8_t)depth);
-    void **bottom = heap_bottom(heap, class_index);
-    bottom[-1] = NULL; // T1
-    unsigned most = (depth + 1) / 2;
-    if (heap->classes[class_index].batch > most)
-        heap->classes[class_index].batch = (uint8_t)most; // H4
-    compiler_fence();
-    store_relaxed(&heap->stacks->top[class_index], bottom);
-}
-
-static unsigned heap_start_depth(const struct snapshot *snapshot, unsigned class_index) {
-    unsigned depth = snapshot->depth[class_index];
-    depth = depth < 1 ? 1 : depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth; // P1
-    return depth < STACK_START_DEPTH ? depth : STACK_START_DEPTH;
-}
-
-// Takes the grant of the large class that was used longest ago, if that is long enough.
-static void heap_revoke_idle_grant(struct heap *heap) {
-    unsigned oldest = CLASS_COUNT;
-    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_COUNT; i++) {
-        uint32_t age = heap->turn - heap->classes[i].last_turn;
-        if (heap->classes[i].depth > 0 && age > STACK_LARGE_IDLE_TURNS &&
-            (oldest == CLASS_COUNT || age > heap->turn - heap->classes[oldest].last_turn))
-            oldest = i;
-    }
-    if (oldest == CLASS_COUNT)
-        return;
-    heap_flush(heap, oldest, 0);
-    store_relaxed(&heap->stacks->top[oldest], CONSTANT_TOP);
-    heap->large_bytes -= heap->classes[oldest].depth * class_bytes(oldest);
-    store_relaxed(&heap->classes[oldest].depth, 0);
-}
-
-bool heap_grant_stack(struct heap *heap, unsigned class_index) {
-    struct heap_class *own = &heap->classes[class_index];
-    const struct snapshot *snapshot = snapshot_now();
-    unsigned depth = heap_start_depth(snapshot, class_index);
-    CHECK(own->depth == 0);
-    if (options.fastlane == OPTION_FASTLANE_OFF)
-        return false;
-    if (class_index >= CLASS_FIRST_LARGE) {
-        size_t bytes = depth * class_bytes(class_index);
-        if (heap->large_bytes + bytes > snapshot->large_bytes)
-            heap_revoke_idle_grant(heap);
-        if (heap->large_bytes + bytes > snapshot->large_bytes)
-            return false;
-        heap->large_bytes += bytes;
-    }
-    if (own->cell == 0) {
-        heap->cell_classes[heap->cells_used] = (uint8_t)class_index;
-        store_relaxed(&own->cell, ++heap->cells_used);
-    }
-    own->batch = depth / 2 < STACK_START_BATCH ? (uint8_t)((depth + 1) / 2) : STACK_START_BATCH;
-    own->flush_streak = 0;
-    heap_set_depth(heap, class_index, depth);
-    return true;
-}
-
-// A class that keeps running empty gets larger batches, then a deeper stack. The stack is empty.
-static void heap_grow_stack(struct heap *heap, unsigned class_index, const struct snapshot *snapshot) {
-    struct heap_class *own = &heap->classes[class_index];
-    unsigned most = snapshot->depth[class_index];
-    most = most > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : most; // P1
-    unsigned batch = own->batch * 2u;
-    if (batch > own->depth / 2u && own->depth < most && class_index < CLASS_FIRST_LARGE) {
-        unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;
-        heap_set_depth(heap, class_index, depth);
-    }
-    unsigned limit = (own->depth + 1u) / 2;
-    batch = batch > limit ? limit : batch;
-    if (snapshot->batch[class_index] != 0 && batch > snapshot->batch[class_index])
-        batch = snapshot->batch[class_index];
-    own->batch = (uint8_t)batch;
-}
-
 static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     void *blocks[STACK_MAX_BATCH];
@@ -159,7 +79,7 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
         return NULL;
     own->flush_streak = 0;
     own->last_turn = ++heap->turn;
-    heap_grow_stack(heap, class_index, snapshot_now());
+    heap_deepen_stack(heap, class_index);
     count_add(&own->counters.refills, 1);
     // Lowest address on top: it goes first, so that fresh memory is touched in order.
     void **top = heap_bottom(heap, class_index);

@@ -47,7 +47,7 @@ static void thread_leave_stacks(void) {
 void registry_forget_stacks(struct heap *heap) {
     heap->cells_used = 0;
     heap->cell_look = 0;
-    heap->large_bytes = 0;
+    heap->granted_bytes = 0;
     heap->outbox_blocks = 0;
     heap->trim_turn = load_relaxed(&heap_trim_turn);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
@@ -95,6 +95,7 @@ static COLD struct heap *thread_start(void) {
         return NULL;
     registry_forget_stacks(heap);
     lock_acquire(&registry.lock); // readers of other threads' tops hold it
+    store_relaxed(&registry.threads, registry.threads + 1);
     thread_take_stacks(heap);
     lock_release(&registry.lock);
     thread_stacks.heap = heap;
@@ -115,6 +116,8 @@ void registry_end_heap(struct heap *heap) {
     heap_empty(heap);
     depot_holder_ended(&heap->holder);
     lock_acquire(&registry.lock);
+    if (heap->stacks != NULL)
+        store_relaxed(&registry.threads, registry.threads - 1);
     heap->stacks = NULL; // H3
     list_add_first(&registry.without_thread, &heap->free_link);
     lock_release(&registry.lock);
@@ -141,6 +144,7 @@ void registry_start(void) {
 
 void registry_add_orphan(struct heap *heap) {
     heap->stacks = NULL;
+    store_relaxed(&registry.threads, registry.threads - 1);
     list_add_last(&registry.orphans, &heap->free_link);
     store_relaxed(&registry.orphan_count, registry.orphan_count + 1);
 }

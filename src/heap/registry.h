@@ -13,6 +13,7 @@ struct registry {
     struct list orphans;        // after fork: heaps whose stacks still hold blocks, by free_link. Under lock
     uint32_t orphan_count;      // hint for readers without the lock
     uint32_t heaps;             // made so far. Under lock
+    uint32_t threads;           // that have a heap. Under lock; read without it as a hint
     struct heap *spare;         // serves threads without a heap. Under spare_lock
 };
 SHARED struct registry registry;

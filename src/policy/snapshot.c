@@ -12,10 +12,11 @@ void snapshot_default(struct snapshot *snapshot, size_t (*bytes_of_class)(unsign
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
         bool large = i >= CLASS_FIRST_LARGE;
         size_t depth = (large ? STACK_LARGE_CLASS_BYTES : STACK_CLASS_BYTES) / bytes_of_class(i);
-        size_t least = large ? 1 : STACK_MIN_DEPTH;
+        size_t least = large ? 1 : STACK_FINE_LEAST_DEPTH;
         depth = depth < least ? least : depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth;
         snapshot->depth[i] = (uint8_t)depth;
         snapshot->batch[i] = (uint8_t)((depth + 1) / 2);
     }
-    snapshot->large_bytes = STACK_LARGE_BYTES;
+    snapshot->thread_bytes = STACK_THREAD_BYTES;
+    snapshot->all_threads_bytes = STACK_ALL_THREADS_BYTES;
 }

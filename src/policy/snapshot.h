@@ -11,7 +11,8 @@
 struct snapshot {
     uint8_t depth[CLASS_COUNT]; // most free blocks that a thread's stack of the class holds
     uint8_t batch[CLASS_COUNT]; // most blocks that a refill moves
-    size_t large_bytes;         // of free blocks of large classes that a thread's stacks may hold
+    size_t thread_bytes;        // of free blocks that one thread's stacks may hold
+    size_t all_threads_bytes;   // and those of all threads together
 };
 
 SHARED const struct snapshot *snapshot_pointer;

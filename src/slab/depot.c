@@ -6,6 +6,12 @@ INTERNAL struct depot depots[CLASS_COUNT];
 // Slabs that a lease looks at before it chooses: enough to prefer fuller ones, few enough for one lock hold.
 #define DEPOT_LOOKAHEAD_WORDS 16
 
+// A wholly free slab goes back, unless it is all that its depot has to offer: a class in use would soon make it anew,
+// elsewhere, and touch other pages. Slabs of few blocks always go back: their slices are kept warm in region/runs.c.
+static bool depot_can_spare(const struct depot *depot, const struct slab *slab, unsigned others) {
+    return depot->slabs > others || slab->class_index >= CLASS_FIRST_LARGE || load_relaxed(&slab->carved) == 0;
+}
+
 void depot_start(void) {
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         depots[i].lock.rank = LOCK_RANK_depot;
@@ -95,12 +101,12 @@ void depot_unlease(struct slab *slab, struct holder *holder) {
     struct depot *depot = &depots[slab->class_index];
     store_relaxed(&holder->in_transit, slab);
     lock_acquire(&depot->lock);
-    bool wholly_free = slab_is_wholly_free(slab); // S5; exact: we are the lessee
+    bool wholly_free = depot_can_spare(depot, slab, 0) && slab_is_wholly_free(slab); // S5; exact: we are the lessee
     if (!wholly_free) {
         depot_add(depot, slab);
         // total order: a thread that frees the last block sees LISTED, or we saw its bit above. Pairs with put.c
         exchange_total(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LISTED));
-        if (slab_is_wholly_free(slab)) { // its last block came back meanwhile, by somebody who saw LEASED
+        if (depot_can_spare(depot, slab, 1) && slab_is_wholly_free(slab)) { // its last block came back meanwhile, by somebody who saw LEASED
             depot_remove(depot, slab);
             store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
             wholly_free = true;
@@ -127,7 +133,7 @@ void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index, struc
     struct depot *depot = &depots[class_index];
     CHECK(slab_state_of(word) == SLAB_LISTED);
     lock_acquire(&depot->lock);
-    bool ours = load_relaxed(&slab->state) == word && slab_is_wholly_free(slab);
+    bool ours = load_relaxed(&slab->state) == word && depot_can_spare(depot, slab, 1) && slab_is_wholly_free(slab);
     if (ours) {
         depot_remove(depot, slab);
         store_relaxed(&lessee->in_transit, slab);

@@ -1,0 +1,107 @@
+// How deep a thread's stacks are: granted, deepened and made shallower at refills and flushes, within a byte budget.
+//
+// A class that keeps running empty gets larger batches, then a deeper stack; one that only flushes loses half of it now
+// and then. What all stacks of a thread could hold together is bounded, above all by large classes.
+#include "heap/registry.h"
+#include "policy/snapshot.h"
+#include "sys/options.h"
+
+void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
+    struct heap_class *own = &heap->classes[class_index];
+    store_relaxed(&heap->stacks->top[class_index], CONSTANT_TOP);
+    compiler_fence(); // a fork child must not read the old top by the new depth: what lies between is long in use
+    heap->granted_bytes -= own->depth * class_bytes(class_index);
+    heap->granted_bytes += depth * class_bytes(class_index);
+    store_relaxed(&own->depth, (uint8_t)depth);
+    unsigned most = (depth + 1) / 2;
+    own->batch = own->batch > most ? (uint8_t)most : own->batch; // H4
+    if (depth == 0)
+        return;
+    void **bottom = heap_bottom(heap, class_index);
+    bottom[-1] = NULL; // T1
+    compiler_fence();
+    store_relaxed(&heap->stacks->top[class_index], bottom);
+}
+
+static unsigned clamp(size_t value, unsigned least, unsigned most) {
+    return value < least ? least : value > most ? most : (unsigned)value;
+}
+
+// The depth with which a class starts: a few blocks, many where they are small.
+static unsigned start_depth(const struct snapshot *snapshot, unsigned class_index) {
+    unsigned most = clamp(snapshot->depth[class_index], 1, STACK_MAX_DEPTH); // P1
+    unsigned start = clamp(STACK_START_BYTES / class_bytes(class_index), STACK_START_LEAST, STACK_START_DEPTH);
+    return start < most ? start : most;
+}
+
+// What the stacks of one thread may hold: an equal part of all threads' share.
+static size_t budget_bytes(const struct snapshot *snapshot) {
+    size_t threads = load_relaxed(&registry.threads);
+    size_t part = snapshot->all_threads_bytes / (threads == 0 ? 1 : threads);
+    if (part > snapshot->thread_bytes)
+        return snapshot->thread_bytes;
+    return part < STACK_THREAD_LEAST_BYTES ? STACK_THREAD_LEAST_BYTES : part;
+}
+
+// Takes the stack of the large class that was used longest ago, if that is long enough.
+static void revoke_idle_stack(struct heap *heap) {
+    unsigned oldest = CLASS_NONE;
+    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_COUNT; i++) {
+        uint32_t age = heap->turn - heap->classes[i].last_turn;
+        if (heap->classes[i].depth > 0 && age > STACK_LARGE_IDLE_TURNS &&
+            (oldest == CLASS_NONE || age > heap->turn - heap->classes[oldest].last_turn))
+            oldest = i;
+    }
+    if (oldest == CLASS_NONE)
+        return;
+    heap_flush(heap, oldest, 0);
+    heap_set_depth(heap, oldest, 0);
+}
+
+static bool fits_budget(const struct heap *heap, const struct snapshot *snapshot, unsigned class_index, unsigned more) {
+    return heap->granted_bytes + more * class_bytes(class_index) <= budget_bytes(snapshot);
+}
+
+bool heap_grant_stack(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    const struct snapshot *snapshot = snapshot_now();
+    unsigned depth = start_depth(snapshot, class_index);
+    CHECK(own->depth == 0);
+    if (options.fastlane == OPTION_FASTLANE_OFF)
+        return false;
+    if (class_index >= CLASS_FIRST_LARGE && !fits_budget(heap, snapshot, class_index, depth)) {
+        revoke_idle_stack(heap);
+        if (!fits_budget(heap, snapshot, class_index, depth))
+            return false;
+    }
+    if (own->cell == 0) {
+        heap->cell_classes[heap->cells_used] = (uint8_t)class_index;
+        store_relaxed(&own->cell, ++heap->cells_used);
+    }
+    own->batch = depth / 2 < STACK_START_BATCH ? (uint8_t)((depth + 1) / 2) : STACK_START_BATCH;
+    own->flush_streak = 0;
+    heap_set_depth(heap, class_index, depth);
+    return true;
+}
+
+void heap_deepen_stack(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    const struct snapshot *snapshot = snapshot_now();
+    unsigned most = clamp(snapshot->depth[class_index], 1, STACK_MAX_DEPTH); // P1
+    unsigned batch = own->batch * 2u;
+    if (batch > own->depth / 2u && own->depth < most) {
+        unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;
+        if (fits_budget(heap, snapshot, class_index, depth - own->depth))
+            heap_set_depth(heap, class_index, depth);
+    }
+    own->batch = (uint8_t)clamp(batch, 1, (own->depth + 1u) / 2); // H4
+    if (snapshot->batch[class_index] != 0 && own->batch > snapshot->batch[class_index])
+        own->batch = snapshot->batch[class_index];
+}
+
+void heap_flatten_stack(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    CHECK(heap_stack_blocks(heap, class_index) == 0);
+    if (own->depth > start_depth(snapshot_now(), class_index))
+        heap_set_depth(heap, class_index, own->depth / 2);
+}
