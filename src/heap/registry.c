@@ -43,14 +43,15 @@ static void thread_leave_stacks(void) {
 }
 #endif
 
-// Bookkeeping of a heap that has no stack yet.
+// After this a heap is as new; a new one is zeroed memory, of which a thread touches what it uses.
 void registry_forget_stacks(struct heap *heap) {
     heap->cells_used = 0;
     heap->cell_look = 0;
     heap->granted_bytes = 0;
     heap->outbox_blocks = 0;
-    heap->trim_turn = load_relaxed(&heap_trim_turn);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        if (heap->classes[i].cell == 0)
+            continue;
         store_relaxed(&heap->classes[i].cell, 0);
         store_relaxed(&heap->classes[i].depth, 0);
         heap->classes[i].idle_blocks = 0;
@@ -93,12 +94,12 @@ static COLD struct heap *thread_start(void) {
     struct heap *heap = registry_take_heap();
     if (heap == NULL)
         return NULL;
-    registry_forget_stacks(heap);
     lock_acquire(&registry.lock); // readers of other threads' tops hold it
     store_relaxed(&registry.threads, registry.threads + 1);
     thread_take_stacks(heap);
     lock_release(&registry.lock);
     thread_stacks.heap = heap;
+    heap->trim_turn = load_relaxed(&heap_trim_turn);
     if (options.fastlane == OPTION_FASTLANE_ON) {
         thread_stacks.view = window.views + heap->holder.tag;
         thread_stacks.limit = window.limit;
