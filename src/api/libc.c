@@ -55,7 +55,7 @@ void *reallocarray(void *block, size_t count, size_t bytes) {
 }
 
 // POSIX: errno stays, the error is returned.
-int posix_memalign(void **block, size_t align, size_t bytes) {
+static int posix_aligned(void **block, size_t align, size_t bytes) {
     if (!bits_is_power_of_two(align) || align % sizeof(void *) != 0)
         return EINVAL;
     int saved = errno;
@@ -68,7 +68,7 @@ int posix_memalign(void **block, size_t align, size_t bytes) {
 }
 
 // As glibc 2.36: an alignment that is no power of two is rounded up to the next.
-void *memalign(size_t align, size_t bytes) {
+static void *lenient_aligned(size_t align, size_t bytes) {
     if (align > SIZE_MAX / 2 + 1) {
         errno = EINVAL;
         return NULL;
@@ -78,25 +78,37 @@ void *memalign(size_t align, size_t bytes) {
     return call_aligned(bytes, align);
 }
 
-void *aligned_alloc(size_t align, size_t bytes) {
-    return memalign(align, bytes);
+static void *page_aligned(size_t bytes) {
+    heap_process_start(); // from then on the page size is known
+    return call_aligned(bytes, os_facts.page_bytes);
 }
 
-// Known once the process has started.
-static size_t page_bytes(void) {
-    heap_process_start();
-    return os_facts.page_bytes;
-}
-
-void *valloc(size_t bytes) {
-    return call_aligned(bytes, page_bytes());
-}
-
-void *pvalloc(size_t bytes) {
-    size_t page = page_bytes();
+static void *whole_pages(size_t bytes) {
+    heap_process_start(); // as above
+    size_t page = os_facts.page_bytes;
     if (UNLIKELY(bytes > PTRDIFF_MAX - page))
         return call_no_memory();
     return call_aligned(bytes == 0 ? page : bits_align_up(bytes, page), page);
+}
+
+int posix_memalign(void **block, size_t align, size_t bytes) {
+    return posix_aligned(block, align, bytes);
+}
+
+void *memalign(size_t align, size_t bytes) {
+    return lenient_aligned(align, bytes);
+}
+
+void *aligned_alloc(size_t align, size_t bytes) {
+    return lenient_aligned(align, bytes);
+}
+
+void *valloc(size_t bytes) {
+    return page_aligned(bytes);
+}
+
+void *pvalloc(size_t bytes) {
+    return whole_pages(bytes);
 }
 
 void cfree(void *block) {
@@ -135,17 +147,17 @@ void *__libc_realloc(void *block, size_t bytes) {
 }
 
 void *__libc_memalign(size_t align, size_t bytes) {
-    return memalign(align, bytes);
+    return lenient_aligned(align, bytes);
 }
 
 void *__libc_valloc(size_t bytes) {
-    return valloc(bytes);
+    return page_aligned(bytes);
 }
 
 void *__libc_pvalloc(size_t bytes) {
-    return pvalloc(bytes);
+    return whole_pages(bytes);
 }
 
 int __posix_memalign(void **block, size_t align, size_t bytes) {
-    return posix_memalign(block, align, bytes);
+    return posix_aligned(block, align, bytes);
 }

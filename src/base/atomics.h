@@ -28,17 +28,22 @@
 #define shared_add(address, amount) __atomic_fetch_add(address, amount, __ATOMIC_RELAXED)
 
 // Total order (sequential consistency) read-modify-writes.
-#define or_total(address, mask) __atomic_fetch_or(address, mask, __ATOMIC_SEQ_CST)           // order: named by the caller
-#define and_total(address, mask) __atomic_fetch_and(address, mask, __ATOMIC_SEQ_CST)         // order: named by the caller
-#define exchange_total(address, value) __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST) // order: named by the caller
-#define exchange_acquire(address, value) __atomic_exchange_n(address, value, __ATOMIC_ACQUIRE) // order: named by the caller
-#define exchange_release(address, value) __atomic_exchange_n(address, value, __ATOMIC_RELEASE) // order: named by the caller
+#define or_total(address, mask) __atomic_fetch_or(address, mask, __ATOMIC_SEQ_CST)   // order: named by the caller
+#define and_total(address, mask) __atomic_fetch_and(address, mask, __ATOMIC_SEQ_CST) // order: named by the caller
+#define exchange_total(address, value) \
+    __atomic_exchange_n(address, value, __ATOMIC_SEQ_CST) // order: named by the caller
+#define exchange_acquire(address, value) \
+    __atomic_exchange_n(address, value, __ATOMIC_ACQUIRE) // order: named by the caller
+#define exchange_release(address, value) \
+    __atomic_exchange_n(address, value, __ATOMIC_RELEASE) // order: named by the caller
 
 // Compare and swap without spurious failure; `expected` is an lvalue and receives what was found.
-#define swap_total(address, expected, desired) \
-    __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) // order: caller
-#define swap_acquire(address, expected, desired) \
-    __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) // order: caller
+#define swap_total(address, expected, desired)                                          \
+    __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_SEQ_CST, \
+                                __ATOMIC_SEQ_CST) // order: caller
+#define swap_acquire(address, expected, desired)                                        \
+    __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_ACQUIRE, \
+                                __ATOMIC_RELAXED) // order: caller
 
 // Orders this thread's plain accesses for a fork child and for its own signal handlers: no instruction, no reordering
 // by the compiler.

@@ -27,10 +27,10 @@
 
 // States what must hold. A checked build stops at once: nothing can be printed safely from inside the allocator,
 // and a debugger shows the line.
-#define CHECK(condition)                  \
-    do {                                  \
-        if (CHECKED && !(condition))      \
-            __builtin_trap();             \
+#define CHECK(condition)             \
+    do {                             \
+        if (CHECKED && !(condition)) \
+            __builtin_trap();        \
     } while (0)
 
 #endif

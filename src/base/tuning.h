@@ -29,17 +29,17 @@
 // Growth of the window: a system call's cost is spread over this much, without mapping far beyond need.
 #define GROW_MIN_BYTES (4 * MIB)
 #define GROW_MAX_BYTES (64 * MIB)
-// Metadata comes in chunks of this size: ten thread heaps or some ten thousand slab descriptors.
-#define META_CHUNK_BYTES MIB
+// Metadata comes in mappings of this size: ten thread heaps or some ten thousand slab descriptors.
+#define META_MAPPING_BYTES MIB
 
 // --- Size classes --------------------------------------------------------------------------------------------------
-#define BLOCK_ALIGN 16                // what malloc promises on 64-bit machines
-#define CLASS_LINEAR_MAX 256          // bytes; 16-byte steps up to here, where 1/8 of a size is less than a step
+#define BLOCK_ALIGN 16       // what malloc promises on 64-bit machines
+#define CLASS_LINEAR_MAX 256 // bytes; 16-byte steps up to here, where 1/8 of a size is less than a step
 #define CLASS_LINEAR_COUNT 16
-#define CLASS_FINE_MAX (32 * KIB)     // bytes; 8 classes per doubling up to here: at most 12.5 % of a block is rounding
+#define CLASS_FINE_MAX (32 * KIB) // bytes; 8 classes per doubling up to here: at most 12.5 % of a block is rounding
 #define CLASS_FINE_DOUBLINGS 7
 #define CLASS_FINE_STEPS 8
-#define CLASS_LARGE_MAX MIB           // bytes; 4 classes per doubling up to here: blocks of whole pages
+#define CLASS_LARGE_MAX MIB // bytes; 4 classes per doubling up to here: blocks of whole pages
 #define CLASS_LARGE_DOUBLINGS 5
 #define CLASS_LARGE_STEPS 4
 // Class 0 is none: what a slice table that was never written says.
@@ -47,15 +47,15 @@
 #define CLASS_FIRST 1
 #define CLASS_FIRST_LARGE (CLASS_FIRST + CLASS_LINEAR_COUNT + CLASS_FINE_DOUBLINGS * CLASS_FINE_STEPS)
 #define CLASS_COUNT (CLASS_FIRST_LARGE + CLASS_LARGE_DOUBLINGS * CLASS_LARGE_STEPS)
-// Blocks below a cache line (classes 1 to 3) share lines: their slabs have a holder, and only the holder's thread, or one
-// with the same tag, reuses them.
+// Blocks below a cache line (classes 1 to 3) share lines: their slabs have a holder, and only the holder's thread, or
+// one with the same tag, reuses them.
 #define CLASS_LAST_HELD 3
 // Number of tags. Eight bytes a slice are one aligned store and 1/8192 of memory; above eight threads some share a tag,
 // and then reuse each other's small blocks as all threads do with larger ones.
 #define TAG_COUNT 8
 
 // --- Slabs ---------------------------------------------------------------------------------------------------------
-#define SLAB_MIN_BLOCKS 8             // below this the slab grows, up to SLAB_MAX_SLICES
+#define SLAB_MIN_BLOCKS 8 // below this the slab grows, up to SLAB_MAX_SLICES
 #define SLAB_MAX_SLICES 16
 
 // --- Thread stacks -------------------------------------------------------------------------------------------------
@@ -86,18 +86,18 @@
 #define STACK_SHRINK_FLUSHES 8
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
-#define OUTBOX_BLOCKS 64              // blocks of held classes waiting to go home
+#define OUTBOX_BLOCKS 64 // blocks of held classes waiting to go home
 
 // --- Giving memory back --------------------------------------------------------------------------------------------
-#define RETAIN_MIN_BYTES (16 * MIB)   // free but resident memory that is always allowed
-#define RETAIN_SHARE 8                // and this part of what is in use, if that is more
-#define PURGE_BATCH_RUNS 32           // runs purged per turn outside the lock
-#define PURGE_SLACK_SHARE 4           // a purge goes this part below the bound, so that purges come in batches
+#define RETAIN_MIN_BYTES (16 * MIB) // free but resident memory that is always allowed
+#define RETAIN_SHARE 8              // and this part of what is in use, if that is more
+#define PURGE_BATCH_RUNS 32         // runs purged per turn outside the lock
+#define PURGE_SLACK_SHARE 4         // a purge goes this part below the bound, so that purges come in batches
 
 // --- Big blocks ----------------------------------------------------------------------------------------------------
-#define BIG_RUN_MAX_BYTES (32 * MIB)  // above it a block has a mapping of its own
+#define BIG_RUN_MAX_BYTES (32 * MIB) // above it a block has a mapping of its own
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
-#define LOCK_SPINS 64                 // tries before sleeping: about a critical section's length
+#define LOCK_SPINS 64 // tries before sleeping: about a critical section's length
 
 #endif

@@ -13,9 +13,9 @@
 SHARED struct lock mapping_lock; // for new leaves
 
 struct mapping {
-    uintptr_t block;    // what the program has; 0: no entry
-    uintptr_t start;    // of the mapping: at or below the block (alignment)
-    size_t bytes;       // of the mapping from `block` on
+    uintptr_t block; // what the program has; 0: no entry
+    uintptr_t start; // of the mapping: at or below the block (alignment)
+    size_t bytes;    // of the mapping from `block` on
 };
 
 // A block of at least `bytes` at a multiple of `align`; zeroed. NULL: no memory.

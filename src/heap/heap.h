@@ -31,16 +31,16 @@ struct heap_class {
 };
 
 struct heap {
-    struct holder holder; // first: see heap_of_holder
+    struct holder holder;  // first: see heap_of_holder
     struct stacks *stacks; // H3
     struct list link;      // in the registry
     struct list free_link; // among heaps without a thread
 #ifdef HAKMEM_TLS_POINTER
     struct stacks own_stacks; // what the thread's pointer points to
 #endif
-    size_t granted_bytes;  // what all stacks can hold: sum of depth * block size
-    uint32_t turn;         // refills and flushes so far
-    uint32_t trim_turn;    // last request of malloc_trim obeyed
+    size_t granted_bytes; // what all stacks can hold: sum of depth * block size
+    uint32_t turn;        // refills and flushes so far
+    uint32_t trim_turn;   // last request of malloc_trim obeyed
     uint8_t cells_used;
     uint8_t cell_look; // next cell to look at for idleness
     uint8_t outbox_blocks;

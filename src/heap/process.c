@@ -12,7 +12,7 @@ static struct snapshot snapshot_initial;
 
 static bool process_start_parts(void) {
     os_start();
-    options_read(os_environment(), os_facts.secure);
+    options_read(os_environment());
     size_class_start();
     snapshot_default(&snapshot_initial, size_class_bytes);
     snapshot_publish(&snapshot_initial);

@@ -1,13 +1,16 @@
 // Heaps and threads: which thread has which heap, from a thread's first slow call to its end.
-#include "heap/heap.h"
 #include "heap/registry.h"
+#include "heap/heap.h"
 #include "region/meta.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
 INTERNAL struct constant_stack constant_stack __attribute__((aligned(STACK_BYTES)));
 
-#define STACKS_INITIAL {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}}
+#define STACKS_INITIAL                                    \
+    {                                                     \
+        .top = { [0 ... CLASS_COUNT - 1] = CONSTANT_TOP } \
+    }
 
 #ifdef HAKMEM_TLS_POINTER
 // Shared by all threads without a heap; never written: both of the fast path's tests fail on it (T2).

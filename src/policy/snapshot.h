@@ -19,7 +19,7 @@ SHARED const struct snapshot *snapshot_pointer;
 
 // The snapshot in force. acquire: its content was written before it was published; pairs with snapshot_publish
 ALWAYS_INLINE const struct snapshot *snapshot_now(void) {
-    return load_acquire(&snapshot_pointer);
+    return load_acquire(&snapshot_pointer); // acquire: as above
 }
 
 INTERNAL void snapshot_publish(const struct snapshot *snapshot);

@@ -1,4 +1,4 @@
-// Metadata memory: chunks with guard pages, handed out by a bump pointer.
+// Metadata memory: mappings with guard pages, handed out by a bump pointer.
 #include "region/meta.h"
 
 #include "base/bits.h"
@@ -7,12 +7,12 @@
 
 INTERNAL struct lock meta_lock = LOCK_INIT(meta);
 
-static uintptr_t meta_place; // of the current chunk
+static uintptr_t meta_place; // of the current mapping
 static uintptr_t meta_end;
 static size_t meta_taken_bytes;
 
-// Maps a chunk that begins and ends with a page nobody may touch. Called without the lock.
-static uintptr_t meta_map_chunk(size_t bytes) {
+// Maps memory that begins and ends with a page nobody may touch. Called without the lock.
+static uintptr_t meta_map(size_t bytes) {
     size_t guard = os_facts.page_bytes;
     char *memory = os_reserve(bytes + 2 * guard);
     if (memory == NULL)
@@ -36,22 +36,23 @@ static void *meta_take_locked(size_t bytes, size_t align) {
 
 void *meta_take(size_t bytes, size_t align) {
     CHECK(bits_is_power_of_two(align) && align <= os_facts.page_bytes);
-    for (size_t chunk_bytes = META_CHUNK_BYTES;; chunk_bytes /= 2) { // ends when even a small chunk can't be had
+    for (size_t mapping_bytes = META_MAPPING_BYTES;;
+         mapping_bytes /= 2) { // ends when even a small mapping can't be had
         lock_acquire(&meta_lock);
         void *memory = meta_take_locked(bytes, align);
         lock_release(&meta_lock);
         if (memory != NULL)
             return memory;
-        chunk_bytes = bits_align_up(chunk_bytes < bytes ? bytes : chunk_bytes, os_facts.page_bytes);
-        uintptr_t chunk = meta_map_chunk(chunk_bytes);
-        if (chunk == 0 && (chunk_bytes <= os_facts.page_bytes || chunk_bytes / 2 < bytes))
+        mapping_bytes = bits_align_up(mapping_bytes < bytes ? bytes : mapping_bytes, os_facts.page_bytes);
+        uintptr_t start = meta_map(mapping_bytes);
+        if (start == 0 && (mapping_bytes <= os_facts.page_bytes || mapping_bytes / 2 < bytes))
             return NULL;
-        if (chunk == 0)
+        if (start == 0)
             continue;
-        // Two threads may map a chunk each; the rest of the earlier one is lost then, which M1 allows.
+        // Two threads may map a mapping each; the rest of the earlier one is lost then, which M1 allows.
         lock_acquire(&meta_lock);
-        meta_place = chunk;
-        meta_end = chunk + chunk_bytes;
+        meta_place = start;
+        meta_end = start + mapping_bytes;
         memory = meta_take_locked(bytes, align);
         lock_release(&meta_lock);
         return memory;

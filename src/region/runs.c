@@ -9,8 +9,8 @@ INTERNAL struct lock runs_lock = LOCK_INIT(runs);
 INTERNAL struct lock runs_grow_lock = LOCK_INIT(grow);
 
 struct group {
-    uint32_t free;  // R1, a bit a slice
-    uint32_t clean; // subset of free
+    uint32_t free;   // R1, a bit a slice
+    uint32_t clean;  // subset of free
     uint8_t longest; // longest run of free bits
     uint8_t padding[3];
 };
@@ -31,12 +31,12 @@ _Static_assert(sizeof(struct index_record) <= WINDOW_INDEX_RECORD_BYTES, "index 
 
 static struct group *groups;
 static struct index_record *group_index;
-static size_t group_count;                       // groups that exist so far
-static size_t lowest_record[RUN_LEVELS];         // no record below has a bit on the level
-static size_t highest_retained;                  // no record above has a bit on the retained level
+static size_t group_count;               // groups that exist so far
+static size_t lowest_record[RUN_LEVELS]; // no record below has a bit on the level
+static size_t highest_retained;          // no record above has a bit on the retained level
 static struct runs_totals totals;
-static size_t purging_slices;   // neither in use nor free now
-static uint32_t purge_turn;     // grows whenever a purge ends
+static size_t purging_slices;                    // neither in use nor free now
+static uint32_t purge_turn;                      // grows whenever a purge ends
 static uint8_t levels_reached[GROUP_SLICES + 1]; // length of the longest run → number of levels it reaches
 
 bool runs_start(void) {
@@ -279,7 +279,8 @@ struct run {
 // Marks retained runs, from the highest group down, as being purged until at most `keep` slices remain retained.
 static unsigned purge_begin(struct run *runs, size_t keep) {
     unsigned count = 0;
-    for (size_t record = highest_retained + 1; record-- > 0 && count < PURGE_BATCH_RUNS && totals.retained_slices > keep;) {
+    for (size_t record = highest_retained + 1;
+         record-- > 0 && count < PURGE_BATCH_RUNS && totals.retained_slices > keep;) {
         while (group_index[record].groups[RUN_LEVEL_RETAINED] != 0 && count < PURGE_BATCH_RUNS &&
                totals.retained_slices > keep) {
             size_t number = record * 64 + bits_highest(group_index[record].groups[RUN_LEVEL_RETAINED]);

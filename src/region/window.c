@@ -12,8 +12,8 @@ INTERNAL struct window window;
 #define WINDOW_HIGHEST ((uintptr_t)64 << 40)
 #define WINDOW_TRIES 4
 
-static size_t window_slices; // usable so far
-static bool window_is_reserved;       // its addresses are all ours already: commit; else map as it grows
+static size_t window_slices;    // usable so far
+static bool window_is_reserved; // its addresses are all ours already: commit; else map as it grows
 static uintptr_t window_group_records;
 static uintptr_t window_index_records;
 static size_t window_table_slices; // slices that the committed tables cover

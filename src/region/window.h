@@ -5,9 +5,9 @@
 //    views[0]   views[1]          TAG_COUNT bytes each: what free() needs
 //    info[0]    info[1]           a machine word each: what the cold path needs
 //
-// A slice has a view for each tag, that is for each group of threads: the class of its blocks, where threads of that tag
-// may keep and reuse them; CLASS_NONE where they may not: blocks below a cache line that somebody else holds, runs, and
-// what is not ours. So free() needs one load to know the class and whether the block may stay.
+// A slice has a view for each tag, that is for each group of threads: the class of its blocks, where threads of that
+// tag may keep and reuse them; CLASS_NONE where they may not: blocks below a cache line that somebody else holds, runs,
+// and what is not ours. So free() needs one load to know the class and whether the block may stay.
 //
 // W1. A slice's class does not change while one of its blocks is live; hence relaxed access: whoever holds a pointer to
 //     a block got it after the views were written. A stale view costs locality, never correctness.

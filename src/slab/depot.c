@@ -106,7 +106,8 @@ void depot_unlease(struct slab *slab, struct holder *holder) {
         depot_add(depot, slab);
         // total order: a thread that frees the last block sees LISTED, or we saw its bit above. Pairs with put.c
         exchange_total(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LISTED));
-        if (depot_can_spare(depot, slab, 1) && slab_is_wholly_free(slab)) { // its last block came back meanwhile, by somebody who saw LEASED
+        if (depot_can_spare(depot, slab, 1) &&
+            slab_is_wholly_free(slab)) { // its last block came back meanwhile, by somebody who saw LEASED
             depot_remove(depot, slab);
             store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
             wholly_free = true;

@@ -5,8 +5,9 @@ INTERNAL struct size_class size_classes[CLASS_COUNT];
 INTERNAL uint8_t class_map[CLASS_MAP_COUNT];
 
 _Static_assert(CLASS_COUNT <= 256, "a class must fit a slice's view");
-_Static_assert(CLASS_LINEAR_COUNT * BLOCK_ALIGN == CLASS_LINEAR_MAX, "linear classes end where the doublings begin");
-_Static_assert(CLASS_LINEAR_MAX << CLASS_FINE_DOUBLINGS == CLASS_FINE_MAX, "fine classes end where the large ones begin");
+_Static_assert(CLASS_LINEAR_COUNT *BLOCK_ALIGN == CLASS_LINEAR_MAX, "linear classes end where the doublings begin");
+_Static_assert(CLASS_LINEAR_MAX << CLASS_FINE_DOUBLINGS == CLASS_FINE_MAX,
+               "fine classes end where the large ones begin");
 _Static_assert(CLASS_FINE_MAX << CLASS_LARGE_DOUBLINGS == CLASS_LARGE_MAX, "large classes end at their maximum");
 
 static size_t bytes_of_class(unsigned class_index) {

@@ -53,7 +53,8 @@ ALWAYS_INLINE size_t class_bytes(unsigned class_index) {
     return size_classes[class_index].bytes;
 }
 
-// The first class whose blocks hold `bytes` and all start at multiples of `align` (up to a slice); CLASS_NONE where there is none.
+// The first class whose blocks hold `bytes` and all start at multiples of `align` (up to a slice); CLASS_NONE where
+// there is none.
 INTERNAL unsigned class_of_aligned(size_t bytes, size_t align);
 
 // Index of the block that starts `offset` bytes into a slab of the class; a number above any index where none does.

@@ -17,7 +17,8 @@ static size_t slab_lines(const struct size_class *row) {
     CHECK(lines <= SLAB_MAX_LINES);
     return lines;
 }
-_Static_assert(offsetof(struct slab, bits) == sizeof(struct slab) - sizeof(uint64_t[3]), "three words fit the first line");
+_Static_assert(offsetof(struct slab, bits) == sizeof(struct slab) - sizeof(uint64_t[3]),
+               "three words fit the first line");
 
 static struct slab *descriptor_take(const struct size_class *row) {
     size_t lines = slab_lines(row);
@@ -89,7 +90,7 @@ void slab_give_back(struct slab *slab) {
         window_show_all(first + i, CLASS_NONE);
         store_relaxed(&window.info[first + i], 0);
     }
-    uint64_t generation = slab_generation_of(word) + 1;                             // S6
+    uint64_t generation = slab_generation_of(word) + 1;                               // S6
     store_release(&slab->state, generation << SLAB_STATE_BITS | (uint64_t)SLAB_NONE); // release: as in slab_make
     descriptor_give(slab, row);
     runs_give(first, row->slices);

@@ -37,22 +37,22 @@ enum slab_state {
 
 // Somebody who takes leases: a thread's heap. Slabs of held classes listed for it wait in its own lists.
 struct holder {
-    unsigned tag;                              // whose threads may reuse blocks of its held slabs
-    bool ended;                                // its thread has gone: its slabs are anybody's. Under the depots' locks
-    struct list listed[CLASS_LAST_HELD + 1];     // its listed slabs. Under the class's depot lock
+    unsigned tag;                            // whose threads may reuse blocks of its held slabs
+    bool ended;                              // its thread has gone: its slabs are anybody's. Under the depots' locks
+    struct list listed[CLASS_LAST_HELD + 1]; // its listed slabs. Under the class's depot lock
     struct list depot_link[CLASS_LAST_HELD + 1]; // in the depot's list of holders with listed slabs
-    struct slab *in_transit;                   // a slab LEASED by us that no heap field names yet; for a fork child
+    struct slab *in_transit;                     // a slab LEASED by us that no heap field names yet; for a fork child
 };
 
 struct slab {
-    uint64_t state;         // generation << 8 | enum slab_state. S3, S4
+    uint64_t state; // generation << 8 | enum slab_state. S3, S4
     uint32_t first_slice;
-    uint16_t carved;        // blocks handed out at least once; written by the lessee (S2), read by all
+    uint16_t carved; // blocks handed out at least once; written by the lessee (S2), read by all
     uint8_t class_index;
-    uint8_t next_word;      // where the lessee's next search of the bitmap starts
-    struct list link;       // in the depot, or among free descriptors
-    struct holder *holder;  // last lessee
-    uint64_t bits[];        // size_class.words of them
+    uint8_t next_word;     // where the lessee's next search of the bitmap starts
+    struct list link;      // in the depot, or among free descriptors
+    struct holder *holder; // last lessee
+    uint64_t bits[];       // size_class.words of them
 } __attribute__((aligned(64)));
 
 #define SLAB_STATE_BITS 8

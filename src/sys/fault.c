@@ -52,7 +52,8 @@ void fault_report(enum fault fault, const void *address, size_t bytes) {
         report_text(&report, fault_rows[fault].hint);
         report_text(&report, "; see docs/faults.md, ");
         report_text(&report, fault_rows[fault].name);
-        report_text(&report, options.on_fault == OPTION_ON_FAULT_ABORT ? "\n" : "; going on, further ones are counted\n");
+        report_text(&report,
+                    options.on_fault == OPTION_ON_FAULT_ABORT ? "\n" : "; going on, further ones are counted\n");
         report_end(&report);
     }
     if (options.on_fault == OPTION_ON_FAULT_ABORT)

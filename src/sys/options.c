@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sys/os.h"
+
 enum option_kind { OPTION_KIND_CHOICE, OPTION_KIND_SIZE, OPTION_KIND_NUMBER, OPTION_KIND_TEXT };
 
 struct option_row {
@@ -17,14 +19,14 @@ struct option_row {
     bool safe;
 };
 
-#define ROW(row_kind, row_name, row_initial, row_allowed, row_minimum, row_maximum, row_safe, row_help)          \
-    {                                                                                                            \
-        .name = #row_name, .allowed = row_allowed, .help = row_help, .minimum = row_minimum,                     \
-        .maximum = row_maximum, .initial = row_initial, .offset = offsetof(struct options, row_name),            \
-        .kind = row_kind, .safe = row_safe                                                                       \
+#define ROW(row_kind, row_name, row_initial, row_allowed, row_minimum, row_maximum, row_safe, row_help)              \
+    {                                                                                                                \
+        .name = #row_name, .allowed = row_allowed, .help = row_help, .minimum = row_minimum, .maximum = row_maximum, \
+        .initial = row_initial, .offset = offsetof(struct options, row_name), .kind = row_kind, .safe = row_safe     \
     }
 static const struct option_row option_rows[] = {
-#define OPTION_CHOICE(name, initial, allowed, safe, help) ROW(OPTION_KIND_CHOICE, name, initial, allowed, 0, 0, safe, help),
+#define OPTION_CHOICE(name, initial, allowed, safe, help) \
+    ROW(OPTION_KIND_CHOICE, name, initial, allowed, 0, 0, safe, help),
 #define OPTION_SIZE(name, initial, minimum, maximum, safe, help) \
     ROW(OPTION_KIND_SIZE, name, initial, NULL, minimum, maximum, safe, help),
 #define OPTION_NUMBER(name, initial, minimum, maximum, safe, help) \
@@ -254,11 +256,11 @@ static void option_set(const struct option_row *row, struct span value) {
     }
 }
 
-static void option_take(struct span name, struct span value, bool secure) {
+static void option_take(struct span name, struct span value) {
     for (size_t i = 0; i < COUNT_OF(option_rows); i++) {
         if (!span_is_name(name, option_rows[i].name))
             continue;
-        if (secure && !option_rows[i].safe)
+        if (os_facts.secure && !option_rows[i].safe)
             option_say_ignored(name);
         else
             option_set(&option_rows[i], value);
@@ -267,7 +269,7 @@ static void option_take(struct span name, struct span value, bool secure) {
     option_say_unknown(name);
 }
 
-static void options_take_list(const char *list, bool secure) {
+static void options_take_list(const char *list) {
     static char texts[1024]; // texts out of the list need a NUL of their own; a longer list is cut off with a message
     size_t used = 0;
     while (*list != '\0') {
@@ -288,7 +290,7 @@ static void options_take_list(const char *list, bool secure) {
         }
         if (value_length > 0)
             memcpy(texts + used, equals + 1, value_length);
-        option_take((struct span){item.start, name_length}, (struct span){texts + used, value_length}, secure);
+        option_take((struct span){item.start, name_length}, (struct span){texts + used, value_length});
         used += value_length + 1;
     }
 }
@@ -300,7 +302,7 @@ static bool option_is_foreign(const char *name) {
     return false;
 }
 
-void options_read(char **environment, bool secure) {
+void options_read(char **environment) {
     static const char prefix[] = "HAKMEM_";
     static const char list[] = "OPTIONS=";
     if (environment == NULL)
@@ -308,7 +310,7 @@ void options_read(char **environment, bool secure) {
     for (char **variable = environment; *variable != NULL; variable++)
         if (strncmp(*variable, prefix, sizeof prefix - 1) == 0 &&
             strncmp(*variable + sizeof prefix - 1, list, sizeof list - 1) == 0)
-            options_take_list(*variable + sizeof prefix - 1 + sizeof list - 1, secure);
+            options_take_list(*variable + sizeof prefix - 1 + sizeof list - 1);
     for (char **variable = environment; *variable != NULL; variable++) {
         const char *name = *variable + sizeof prefix - 1;
         if (strncmp(*variable, prefix, sizeof prefix - 1) != 0 || strncmp(name, list, sizeof list - 1) == 0 ||
@@ -316,8 +318,7 @@ void options_read(char **environment, bool secure) {
             continue;
         const char *equals = strchr(name, '=');
         if (equals != NULL)
-            option_take((struct span){name, (size_t)(equals - name)}, (struct span){equals + 1, strlen(equals + 1)},
-                        secure);
+            option_take((struct span){name, (size_t)(equals - name)}, (struct span){equals + 1, strlen(equals + 1)});
     }
 }
 

@@ -24,8 +24,9 @@ enum { OPTION_FASTLANE_OFF, OPTION_FASTLANE_ON };
 enum { OPTION_ON_FAULT_ABORT, OPTION_ON_FAULT_CONTINUE };
 enum { OPTION_STATS_OFF, OPTION_STATS_TEXT, OPTION_STATS_JSON };
 
-// Reads the environment. What is wrong is said in one line each on standard error, and the default stays.
-INTERNAL void options_read(char **environment, bool secure);
+// Reads the environment; after os_start. What is wrong is said in one line each on standard error, and the default
+// stays.
+INTERNAL void options_read(char **environment);
 // Says an option's value as it would be written in the environment; false where there is no such option.
 INTERNAL bool options_say_value(struct report *report, const char *name);
 

@@ -10,7 +10,7 @@ struct report {
     size_t capacity; // of memory
     size_t length;   // characters said so far
     int descriptor;
-    unsigned used;   // of buffer
+    unsigned used; // of buffer
     char buffer[512];
 };
 
