@@ -1,7 +1,8 @@
 // hakmem: a general-purpose memory allocator for Linux. The library's own interface, in C.
 //
-// A program that preloads or links libhakmem gets the C library's names (malloc, free, operator new, …) from it and needs
-// none of this. These names are for what the C library has no name for, and for programs that use both allocators.
+// A program that preloads or links libhakmem gets the C library's names (malloc, free, operator new, …) from it and
+// needs none of this. These names are for what the C library has no name for, and for programs that use both
+// allocators.
 //
 // Threads: every function may be called from any thread at any time.
 // Signals: none is async-signal-safe, as malloc is not.
@@ -47,31 +48,31 @@ size_t hakmem_usable_size(const void *block);
 
 // --- The heap --------------------------------------------------------------------------------------------------------
 
-// Gives free memory back to the system, all but about `keep` bytes of it. The calling thread's stacks of free blocks are
-// emptied at once; other threads empty theirs the next time they need or return a batch of blocks. Returns 1 if memory
-// was given back, else 0.
+// Gives free memory back to the system, all but about `keep` bytes of it. The calling thread's stacks of free blocks
+// are emptied at once; other threads empty theirs the next time they need or return a batch of blocks. Returns 1 if
+// memory was given back, else 0.
 int hakmem_trim(size_t keep);
 
 // What the heap looks like, in bytes where nothing else is said. Exact while no other thread allocates or frees.
 struct hakmem_stats {
-    size_t size;                   // of this struct: set by the caller, tells the library which fields there are
-    size_t allocated_bytes;        // in blocks that the program has, each rounded up to its class
-    size_t cached_bytes;           // in free blocks that threads keep for themselves
-    size_t mapped_bytes;           // address space in slices and own mappings
-    size_t resident_bytes;         // of the process, as the system counts it
-    size_t retained_bytes;         // of free slices that may be resident; bounded by retain_min and retain_share
-    size_t metadata_bytes;         // taken for the allocator's own records
-    uint64_t refills;              // batches moved from slabs to threads
-    uint64_t refilled_blocks;      // blocks in them
-    uint64_t flushes;              // batches moved from threads to slabs
-    uint64_t flushed_blocks;       // blocks in them
+    size_t size;                    // of this struct: set by the caller, tells the library which fields there are
+    size_t allocated_bytes;         // in blocks that the program has, each rounded up to its class
+    size_t cached_bytes;            // in free blocks that threads keep for themselves
+    size_t mapped_bytes;            // address space in slices and own mappings
+    size_t resident_bytes;          // of the process, as the system counts it
+    size_t retained_bytes;          // of free slices that may be resident; bounded by retain_min and retain_share
+    size_t metadata_bytes;          // taken for the allocator's own records
+    uint64_t refills;               // batches moved from slabs to threads
+    uint64_t refilled_blocks;       // blocks in them
+    uint64_t flushes;               // batches moved from threads to slabs
+    uint64_t flushed_blocks;        // blocks in them
     uint64_t remote_flushed_blocks; // blocks sent home to the thread that holds their slab
     uint64_t slabs_made;
     uint64_t slabs_returned;
-    uint64_t purged_bytes;         // given back to the system so far
-    uint64_t purges;               // system calls that did it
-    uint64_t faults;               // misuse seen so far; see docs/faults.md
-    uint64_t threads;              // that have a heap now
+    uint64_t purged_bytes; // given back to the system so far
+    uint64_t purges;       // system calls that did it
+    uint64_t faults;       // misuse seen so far; see docs/faults.md
+    uint64_t threads;      // that have a heap now
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.
@@ -81,8 +82,8 @@ int hakmem_stats(struct hakmem_stats *out);
 // without the NUL that the whole text has, which may be more than fitted; so buffer may be NULL with size 0.
 int hakmem_stats_json(char *buffer, size_t size);
 
-// Writes an option's value as text. Returns its length as hakmem_stats_json does; -1 with errno ENOENT where there is no
-// option of that name (HAKMEM_OPTIONS=help lists them).
+// Writes an option's value as text. Returns its length as hakmem_stats_json does; -1 with errno ENOENT where there is
+// no option of that name (HAKMEM_OPTIONS=help lists them).
 int hakmem_option_get(const char *name, char *value, size_t size);
 
 #ifdef __cplusplus
