@@ -185,3 +185,24 @@ def test_a_terminal_that_is_there_but_not_stdin_is_asked(checkout, machine):
     assert "Linux version" in shown
 
 
+
+
+PACKAGE_LISTS = {
+    "tests/packages.txt": "# What tests need.\nalready  here\n\nlacking  for something\n",
+    "tests/programs/packages.txt": "# Programs.\ncoreprogram core no-such-program\nhasfile core /\nhasname core sed\n"
+                                   "moreprogram all no-such-program\nalready core no-such-program\n",
+}
+
+
+@pytest.mark.parametrize("arguments, packages", [
+    (("test",), "coreprogram lacking"), (("test", "--all"), "coreprogram lacking moreprogram"),
+    (("test", "-k", "x"), "coreprogram lacking")])
+def test_test_installs_what_is_missing_without_asking(checkout, machine, arguments, packages):
+    for path, text in PACKAGE_LISTS.items():
+        (checkout.path / path).parent.mkdir(parents=True, exist_ok=True)
+        (checkout.path / path).write_text(text)
+    machine.script("dpkg-query", 'case "$*" in *already) echo "ii " ;; *) exit 1 ;; esac').with_manager(works=False)
+    status, shown = at_a_terminal(checkout, machine, "", *arguments)
+    assert status == 1 and "[Y/n]" not in shown
+    assert machine.commands[1].endswith(f"install -y --no-install-recommends {packages}")
+    assert f"could not be installed; as root, run: apt-get install -y --no-install-recommends {packages}" in shown
