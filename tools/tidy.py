@@ -413,8 +413,22 @@ def decisions(tree):
             numbers[match.group(1)] = path.name
 
 
+def versions(tree):
+    """hakmem.h says the version; what has to repeat it agrees."""
+    header = tree.root / "include/hakmem/hakmem.h"
+    parts = re.findall(r"^#define HAKMEM_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header.read_text() if header.exists() else "",
+                       re.MULTILINE)
+    for name, pattern in (("CHANGELOG.md", r"^## ([\d.]+)"), ("python/pyproject.toml", r'^version = "(.*)"')):
+        path = tree.root / name
+        match = re.search(pattern, path.read_text(), re.MULTILINE) if path.exists() else None
+        if parts and match and match.group(1) != ".".join(parts):
+            line = path.read_text()[:match.start()].count("\n") + 1
+            yield Finding(Path(name), line, "version", f"{match.group(1)}, but hakmem.h says {'.'.join(parts)}")
+
+
 RULES = (file_length, function_length, first_comment, white_space, line_length, left_notes, layer_includes, all_in_order,
-         fast_path, no_library_calls, explained_order, words, bool_parameters, unit_tests, faults, decisions, formatting)
+         fast_path, no_library_calls, explained_order, words, bool_parameters, unit_tests, faults, decisions, versions,
+         formatting)
 
 
 def main(arguments):

@@ -164,3 +164,10 @@ def test_a_fault_needs_a_paragraph_and_a_program(findings):
 def test_decisions_have_numbers_of_their_own(findings):
     found = findings({"docs/decisions/0001-a.md": "# A\n", "docs/decisions/0001-b.md": "# B\n"})
     assert found == ["docs/decisions/0001-b.md:1: decision: 0001 is also the number of 0001-a.md"]
+
+
+def test_versions_agree(findings):
+    header = "// H.\n" + "".join(f"#define HAKMEM_VERSION_{part} 1\n" for part in ("MAJOR", "MINOR", "PATCH"))
+    assert findings({"include/hakmem/hakmem.h": header, "CHANGELOG.md": "# C\n\n## 1.1.0 (soon)\n## 1.0.0\n",
+                     "python/pyproject.toml": 'name = "x"\nversion = "1.1.1"\n'}) == \
+        ["CHANGELOG.md:3: version: 1.1.0, but hakmem.h says 1.1.1"]
