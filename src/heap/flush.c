@@ -30,13 +30,17 @@ void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
     unsigned have = heap_stack_blocks(heap, class_index);
     if (have <= keep)
         return;
-    void *blocks[STACK_SLOTS];
+    void *copy[STACK_SLOTS];
     void **bottom = heap_bottom(heap, class_index);
+    void **blocks = bottom;
     unsigned count = have - keep;
-    for (unsigned i = 0; i < count; i++) // the oldest: least likely to be in the cache
-        blocks[i] = bottom[i];
-    for (unsigned i = 0; i < keep; i++)
-        bottom[i] = bottom[count + i];
+    if (keep > 0) { // the oldest go: least likely to be in the cache
+        blocks = copy;
+        for (unsigned i = 0; i < count; i++)
+            copy[i] = bottom[i];
+        for (unsigned i = 0; i < keep; i++)
+            bottom[i] = bottom[count + i];
+    }
     store_relaxed(&heap->stacks->top[class_index], bottom + keep);
     compiler_fence(); // T4: off the stack before a bit says free; a fork child must never find both
     count_add(&own->counters.flushes, 1);

@@ -81,8 +81,8 @@ INTERNAL bool heap_trim(size_t keep_bytes);
 // Makes the batch at the bottom of a stack go home; `keep` newest blocks stay.
 INTERNAL void heap_flush(struct heap *heap, unsigned class_index, unsigned keep);
 INTERNAL void heap_flush_outbox(struct heap *heap);
-// Takes up to `want` blocks of the class from slabs.
-INTERNAL unsigned heap_take(struct heap *heap, unsigned class_index, void **blocks, unsigned want);
+// Takes up to `want` blocks of the class from slabs, and writes them from end[-1] downwards.
+INTERNAL unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want);
 // Every stack and the outbox; leases are given up.
 INTERNAL void heap_empty(struct heap *heap);
 // Looks at one other stack: one that did not move since the last look is flushed by half. Obeys malloc_trim.

@@ -18,32 +18,32 @@ static bool heap_lease(struct heap *heap, unsigned class_index, unsigned want) {
 }
 
 // What is left of a lease whose used blocks have all been taken, but not all carved.
-static unsigned heap_take_rest(struct heap_class *own, void **blocks, unsigned want) {
+static unsigned heap_take_rest(struct heap_class *own, void **end, unsigned want) {
     if (own->fresh != NULL)
-        return slab_carve(own->slab, blocks, want);
+        return slab_carve(own->slab, end, want);
     store_relaxed(&own->fresh, own->slab);
     store_relaxed(&own->slab, NULL);
     return 0;
 }
 
-static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **blocks, unsigned want) {
+static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     struct heap_class *own = &heap->classes[class_index];
     bool few = size_classes[class_index].blocks <= SLAB_MIN_BLOCKS;
-    unsigned count = own->fresh != NULL ? slab_take(own->fresh, blocks, want) : 0;
+    unsigned count = own->fresh != NULL ? slab_take(own->fresh, end, want) : 0;
     // Each turn ends with enough, or is through with a slab.
     while (count < want && (own->slab != NULL || heap_lease(heap, class_index, want - count))) {
-        count += slab_take(own->slab, blocks + count, want - count);
+        count += slab_take(own->slab, end - count, want - count);
         if (count == want && !few) // slabs of few blocks are left at once, so that their last free gives them back
             break;
         if (slab_is_exhausted(own->slab))
             heap_leave_exhausted(&own->slab);
         else if (count < want)
-            count += heap_take_rest(own, blocks + count, want - count);
+            count += heap_take_rest(own, end - count, want - count);
     }
     return count;
 }
 
-static unsigned heap_carve(struct heap *heap, unsigned class_index, void **blocks, unsigned want) {
+static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     struct heap_class *own = &heap->classes[class_index];
     unsigned count = 0;
     while (count == 0) { // a second turn where the slab was carved already; a third where a block came back just then
@@ -53,48 +53,48 @@ static unsigned heap_carve(struct heap *heap, unsigned class_index, void **block
         }
         if (own->fresh == NULL)
             break;
-        count = slab_carve(own->fresh, blocks, want);
-        count = count != 0 ? count : slab_take(own->fresh, blocks, want);
+        count = slab_carve(own->fresh, end, want);
+        count = count != 0 ? count : slab_take(own->fresh, end, want);
         if (slab_is_carved(own->fresh))
             heap_leave_exhausted(&own->fresh);
     }
     return count;
 }
 
-unsigned heap_take(struct heap *heap, unsigned class_index, void **blocks, unsigned want) {
-    unsigned count = heap_take_used(heap, class_index, blocks, want);
+unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want) {
+    unsigned count = heap_take_used(heap, class_index, end, want);
     if (count == 0)
-        count = heap_carve(heap, class_index, blocks, want);
+        count = heap_carve(heap, class_index, end, want);
     count_add(&heap->classes[class_index].counters.refilled_blocks, count);
     return count;
 }
 
 static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
-    void *blocks[STACK_MAX_BATCH];
-    unsigned want = own->batch;
-    CHECK(heap_stack_blocks(heap, class_index) == 0 && want >= 1 && want <= (own->depth + 1u) / 2); // H4
-    unsigned count = heap_take(heap, class_index, blocks, want);
-    if (count == 0)
-        return NULL;
+    CHECK(heap_stack_blocks(heap, class_index) == 0);
     own->flush_streak = 0;
     own->last_turn = ++heap->turn;
+    unsigned want = own->batch;
     heap_deepen_stack(heap, class_index);
+    CHECK(want >= 1 && want <= own->depth);
+    // Straight into the stack, above its top. The lowest address comes first, so that fresh memory is touched in order.
+    void **bottom = heap_bottom(heap, class_index);
+    unsigned count = heap_take(heap, class_index, bottom + want, want);
+    if (count == 0)
+        return NULL;
+    for (unsigned i = 0; count < want && i < count; i++) // a short batch moves down to the bottom
+        bottom[i] = bottom[want - count + i];
     count_add(&own->counters.refills, 1);
-    // Lowest address on top: it goes first, so that fresh memory is touched in order.
-    void **top = heap_bottom(heap, class_index);
-    for (unsigned i = count - 1; i > 0; i--)
-        *top++ = blocks[i];
     compiler_fence(); // T4
-    store_relaxed(&heap->stacks->top[class_index], top);
-    return blocks[0];
+    store_relaxed(&heap->stacks->top[class_index], bottom + count - 1);
+    return bottom[count - 1];
 }
 
 // One block without a stack.
 static void *heap_take_one(struct heap *heap, unsigned class_index) {
     void *block;
     heap->classes[class_index].last_turn = ++heap->turn;
-    return heap_take(heap, class_index, &block, 1) == 1 ? block : NULL;
+    return heap_take(heap, class_index, &block + 1, 1) == 1 ? block : NULL;
 }
 
 static void *heap_try_refill(struct heap *heap, unsigned class_index) {

@@ -170,7 +170,7 @@ void *heap_spare_take(unsigned class_index) {
     if (!heap_process_start())
         return NULL;
     lock_acquire(&registry.spare_lock);
-    if (registry.spare != NULL && heap_take(registry.spare, class_index, &block, 1) != 1)
+    if (registry.spare != NULL && heap_take(registry.spare, class_index, &block + 1, 1) != 1)
         block = NULL;
     lock_release(&registry.spare_lock);
     return block;

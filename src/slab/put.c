@@ -1,11 +1,18 @@
 // Puts blocks back into their slabs.
 //
-// With several threads each bit costs an atomic OR on a line that is often not in the cache. So the blocks' bits are
-// gathered first, in a small table keyed by bitmap word (a batch of neighbours is one OR), and the words are fetched
-// ahead while the table fills.
+// Programs often free in the order in which they allocated, or in reverse: neighbours in a batch are neighbours in a
+// slab, and a row of them is one step (S3 allows: the blocks are all still out). What stands alone costs, with several
+// threads, an atomic OR on a line that is often not in the cache: such bits are gathered in a small table keyed by
+// bitmap word, and the words fetched ahead while it fills.
 #include "slab/put.h"
 
 #include "sys/os.h"
+
+// Who puts, and how.
+struct putter {
+    struct holder *holder; // lessee of slabs that have to move
+    bool alone;            // one thread in the process: no atomics, no order
+};
 
 // Bits on their way into one bitmap word.
 struct pending {
@@ -16,119 +23,186 @@ struct pending {
 
 #define PENDING_COUNT 16 // a power of two; a batch rarely meets more words at a time
 
-// Where a block's bit is; NULL after a fault.
-static struct slab *put_locate(void *block, unsigned class_index, uint32_t *index) {
-    struct slab *slab = slab_of_slice(window_slice_of(block));
-    if (UNLIKELY(slab == NULL || (class_index != PUT_ANY_CLASS && slab->class_index != class_index))) {
-        // It was one of our blocks when the program freed it (S1), and its slab has gone since: it was free already.
-        fault_report(FAULT_double_free, block, class_bytes(class_index));
-        return NULL;
-    }
+static COLD void put_report_misplaced(const void *block, const struct slab *slab, uint32_t index) {
     const struct size_class *row = &size_classes[slab->class_index];
-    *index = class_block_index(row, (uint32_t)((uintptr_t)block - (uintptr_t)window_address(slab->first_slice)));
-    if (LIKELY(*index < load_relaxed(&slab->carved)))
+    fault_report(index < row->blocks ? FAULT_invalid_pointer : FAULT_misaligned_pointer, block, row->bytes);
+}
+
+// Each bit of `doubled` was set already: a block freed twice.
+static COLD void put_report_double(const struct slab *slab, const uint64_t *word, uint64_t doubled) {
+    for (; doubled != 0; doubled &= doubled - 1) {
+        uint32_t index = (uint32_t)(word - slab->bits) * 64 + bits_lowest(doubled);
+        fault_report(FAULT_double_free, slab_block(slab, index), class_bytes(slab->class_index));
+    }
+}
+
+// The slab of a block that the program freed; NULL after a fault. It was one of our blocks then (S1): where there is no
+// slab any more, or one of another class, the block was free already and its slab has gone.
+ALWAYS_INLINE struct slab *put_slab_of(const void *block, unsigned class_index) {
+    struct slab *slab = slab_of_slice(window_slice_of(block));
+    if (LIKELY(slab != NULL && (class_index == PUT_ANY_CLASS || slab->class_index == class_index)))
         return slab;
-    fault_report(*index < row->blocks ? FAULT_invalid_pointer : FAULT_misaligned_pointer, block, row->bytes);
+    fault_report(FAULT_double_free, block, class_bytes(class_index));
     return NULL;
 }
 
-// After bits were set in a slab whose state word was `before`: S3, S4. `whole`: a bitmap word became all ones.
-static void put_settle(struct slab *slab, uint64_t before, bool whole, unsigned class_index, struct holder *holder) {
-    uint64_t now = load_total(&slab->state); // total order: S4, pairs with slab_leased_to_full and depot_unlease
-    if (LIKELY(slab_state_of(now) == SLAB_LEASED) || slab_generation_of(now) != slab_generation_of(before))
-        return;
+ALWAYS_INLINE uint32_t put_index_of(const void *block, const struct slab *slab, const struct size_class *row) {
+    return class_block_index(row, (uint32_t)((uintptr_t)block - (uintptr_t)window_address(slab->first_slice)));
+}
+
+// A slab that is not LEASED got bits back: a FULL one is listed, a LISTED one given back if nothing is out any more.
+static NOINLINE void put_settle(struct slab *slab, uint64_t now, unsigned class_index, struct holder *holder) {
     if (slab_state_of(now) == SLAB_FULL)
         depot_list_full(slab, now, holder);
-    else if (slab_state_of(now) == SLAB_LISTED && whole && slab_is_wholly_free(slab))
+    else if (slab_state_of(now) == SLAB_LISTED && slab_is_wholly_free(slab))
         depot_reclaim(slab, now, class_index, holder);
 }
 
-// A bit that was set already: each one of `doubled` is a block freed twice.
-static void put_report_double(const struct slab *slab, const uint64_t *word, uint64_t doubled, unsigned class_index) {
-    for (; doubled != 0; doubled &= doubled - 1) {
-        uint32_t index = (uint32_t)(word - slab->bits) * 64 + bits_lowest(doubled);
-        fault_report(FAULT_double_free, slab_block(slab, index), class_bytes(class_index));
-    }
-}
-
-// True where `set` is all that a bitmap word can hold now.
-static bool word_is_whole(const struct slab *slab, const uint64_t *word, uint64_t set) {
+// True where `set` is all that a bitmap word can hold now; a hint.
+ALWAYS_INLINE bool word_is_whole(const struct slab *slab, const uint64_t *word, uint64_t set) {
+    if (LIKELY((set & (set + 1)) != 0)) // some bit is missing below the highest
+        return false;
     unsigned first = (unsigned)(word - slab->bits) * 64;
     unsigned carved = load_relaxed(&slab->carved);
     return set == bits_low_mask(carved > first ? carved - first : 0);
 }
 
-static void put_pending(struct pending *pending, struct holder *holder) {
-    struct slab *slab = pending->slab;
+// Sets bits of one word, and moves the slab on where that is due (S3, S4).
+ALWAYS_INLINE void put_mask(struct slab *slab, uint64_t *word, uint64_t mask, struct putter putter) {
     unsigned class_index = slab->class_index; // read while the slab can't go: our blocks are still out
     uint64_t before = load_relaxed(&slab->state);
-    // total order: S4; release: what the program did to the blocks comes before their next use. Pairs: slab_clear_bits
-    uint64_t old = or_total(pending->word, pending->mask);
-    if (UNLIKELY((old & pending->mask) != 0))
-        put_report_double(slab, pending->word, old & pending->mask, class_index);
-    put_settle(slab, before, word_is_whole(slab, pending->word, old | pending->mask), class_index, holder);
+    uint64_t now = before;
+    uint64_t old;
+    if (putter.alone) {
+        old = load_relaxed(word);
+        store_relaxed(word, old | mask);
+    } else {
+        // total order: S4; release: what the program did to the blocks comes before their next use. Pairs: slab_take
+        old = or_total(word, mask);
+        now = load_total(&slab->state); // total order: S4, pairs with slab_leased_to_full and depot_unlease
+    }
+    if (UNLIKELY((old & mask) != 0))
+        put_report_double(slab, word, old & mask);
+    if (slab_state_of(now) == SLAB_LEASED || slab_generation_of(now) != slab_generation_of(before))
+        return;
+    if (slab_state_of(now) == SLAB_LISTED && !word_is_whole(slab, word, old | mask))
+        return;
+    put_settle(slab, now, class_index, putter.holder);
 }
 
-static void put_shared(void *const *blocks, unsigned count, unsigned class_index, struct holder *holder) {
-    struct pending table[PENDING_COUNT] = {0};
+// Sets the bits of neighbouring blocks, word by word.
+static void put_row(struct slab *slab, uint32_t index, unsigned length, struct putter putter) {
+    while (length > 0) {
+        unsigned start = index % 64;
+        unsigned count = length < 64 - start ? length : 64 - start;
+        put_mask(slab, &slab->bits[index / 64], bits_low_mask(count) << start, putter);
+        index += count;
+        length -= count;
+    }
+}
+
+// How many of the blocks from the first on follow one another in steps of `step` bytes.
+ALWAYS_INLINE unsigned row_length(void *const *blocks, unsigned count, ptrdiff_t step) {
+    unsigned length = 1;
+    while (length < count && (char *)blocks[length] - (char *)blocks[length - 1] == step)
+        length++;
+    return length;
+}
+
+// Puts a row of neighbours at the batch's front; returns how many blocks that were, 0 where the first stands alone.
+ALWAYS_INLINE unsigned put_front_row(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+    const struct size_class *row = &size_classes[class_index];
+    ptrdiff_t bytes = (ptrdiff_t)row->bytes;
+    ptrdiff_t step = (char *)blocks[1] - (char *)blocks[0];
+    if (step != bytes && step != -bytes)
+        return 0;
+    unsigned length = row_length(blocks, count, step);
+    struct slab *slab = put_slab_of(blocks[0], class_index);
+    if (slab == NULL)
+        return 1;
+    uint32_t first = put_index_of(blocks[0], slab, row);
+    uint32_t carved = load_relaxed(&slab->carved);
+    if (first >= carved)
+        return 0; // the careful path says what is wrong
+    // The row ends with the slab: what follows may lie in the next one.
+    unsigned room = step > 0 ? carved - first : first + 1;
+    length = length < room ? length : room;
+    put_row(slab, step > 0 ? first : first + 1 - length, length, putter);
+    return length;
+}
+
+static void put_alone(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
     for (unsigned i = 0; i < count; i++) {
-        uint32_t index;
-        struct slab *slab = put_locate(blocks[i], class_index, &index);
+        unsigned length = 0;
+        if (class_index != PUT_ANY_CLASS && i + 1 < count)
+            length = put_front_row(blocks + i, count - i, class_index, putter);
+        if (length > 0) {
+            i += length - 1;
+            continue;
+        }
+        struct slab *slab = put_slab_of(blocks[i], class_index);
         if (slab == NULL)
             continue;
-        uint64_t *word = &slab->bits[index / 64];
-        uint64_t bit = UINT64_C(1) << (index % 64);
-        struct pending *pending = &table[((uintptr_t)word >> 3 ^ (uintptr_t)word >> 6) % PENDING_COUNT];
-        if (pending->word != word) {
-            if (pending->word != NULL)
-                put_pending(pending, holder);
-            __builtin_prefetch(word, 1);
-            *pending = (struct pending){word, bit, slab};
-        } else if (UNLIKELY((pending->mask & bit) != 0)) {
-            put_report_double(slab, word, bit, slab->class_index);
-        } else {
-            pending->mask |= bit;
+        uint32_t index = put_index_of(blocks[i], slab, &size_classes[slab->class_index]);
+        if (UNLIKELY(index >= load_relaxed(&slab->carved)))
+            put_report_misplaced(blocks[i], slab, index);
+        else
+            put_mask(slab, &slab->bits[index / 64], UINT64_C(1) << (index % 64), putter);
+    }
+}
+
+// Adds a bit to the table; what had its place goes to its slab.
+static void pending_add(struct pending *table, struct slab *slab, uint32_t index, struct putter putter) {
+    uint64_t *word = &slab->bits[index / 64];
+    uint64_t bit = UINT64_C(1) << (index % 64);
+    struct pending *pending = &table[((uintptr_t)word >> 3 ^ (uintptr_t)word >> 6) % PENDING_COUNT];
+    if (pending->word == word) {
+        if (UNLIKELY((pending->mask & bit) != 0))
+            put_report_double(slab, word, bit);
+        pending->mask |= bit;
+        return;
+    }
+    if (pending->word != NULL)
+        put_mask(pending->slab, pending->word, pending->mask, putter);
+    __builtin_prefetch(word, 1);
+    *pending = (struct pending){word, bit, slab};
+}
+
+static void put_shared(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+    struct pending table[PENDING_COUNT] = {0};
+    for (unsigned i = 0; i < count; i++) {
+        unsigned length = 0;
+        if (class_index != PUT_ANY_CLASS && i + 1 < count)
+            length = put_front_row(blocks + i, count - i, class_index, putter);
+        if (length > 0) {
+            i += length - 1;
+            continue;
         }
+        struct slab *slab = put_slab_of(blocks[i], class_index);
+        if (slab == NULL)
+            continue;
+        uint32_t index = put_index_of(blocks[i], slab, &size_classes[slab->class_index]);
+        if (UNLIKELY(index >= load_relaxed(&slab->carved)))
+            put_report_misplaced(blocks[i], slab, index);
+        else
+            pending_add(table, slab, index, putter);
     }
     for (unsigned i = 0; i < PENDING_COUNT; i++)
         if (table[i].word != NULL)
-            put_pending(&table[i], holder);
-}
-
-// One thread in the process: no atomics, no order.
-static void put_alone(void *const *blocks, unsigned count, unsigned class_index, struct holder *holder) {
-    for (unsigned i = 0; i < count; i++) {
-        uint32_t index;
-        struct slab *slab = put_locate(blocks[i], class_index, &index);
-        if (slab == NULL)
-            continue;
-        uint64_t *word = &slab->bits[index / 64];
-        uint64_t bit = UINT64_C(1) << (index % 64);
-        uint64_t old = load_relaxed(word);
-        if (UNLIKELY((old & bit) != 0)) {
-            put_report_double(slab, word, bit, slab->class_index);
-            continue;
-        }
-        store_relaxed(word, old | bit);
-        uint64_t state = load_relaxed(&slab->state);
-        if (LIKELY(slab_state_of(state) == SLAB_LEASED))
-            continue;
-        put_settle(slab, state, word_is_whole(slab, word, old | bit), slab->class_index, holder);
-    }
+            put_mask(table[i].slab, table[i].word, table[i].mask, putter);
 }
 
 void put_blocks(void *const *blocks, unsigned count, unsigned class_index, struct holder *holder) {
     if (os_is_single_threaded())
-        put_alone(blocks, count, class_index, holder);
+        put_alone(blocks, count, class_index, (struct putter){holder, true});
     else
-        put_shared(blocks, count, class_index, holder);
+        put_shared(blocks, count, class_index, (struct putter){holder, false});
 }
 
 bool put_is_free(const void *block) {
     const struct slab *slab = slab_of_slice(window_slice_of(block));
     if (slab == NULL)
         return true;
-    uintptr_t start = (uintptr_t)window_address(slab->first_slice);
-    uint32_t index = class_block_index(&size_classes[slab->class_index], (uint32_t)((uintptr_t)block - start));
+    uint32_t index = put_index_of(block, slab, &size_classes[slab->class_index]);
     return index >= load_relaxed(&slab->carved) || (load_relaxed(&slab->bits[index / 64]) >> (index % 64) & 1) != 0;
 }

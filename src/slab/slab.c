@@ -96,44 +96,53 @@ void slab_give_back(struct slab *slab) {
     runs_give(first, row->slices);
 }
 
-// Clears up to `want` bits of a word, the lowest first, and returns them (S2).
-static uint64_t slab_clear_bits(uint64_t *bits, uint64_t seen, unsigned want) {
-    uint64_t taken = seen;
-    for (unsigned surplus = bits_count(seen) > want ? bits_count(seen) - want : 0; surplus > 0; surplus--)
-        taken &= ~(UINT64_C(1) << bits_highest(taken));
-    if (os_is_single_threaded())
-        store_relaxed(bits, load_relaxed(bits) & ~taken);
-    else
-        and_total(bits, ~taken); // acquire: what the freeing thread did to the blocks comes first; pairs: put.c
-    return taken;
+// Writes the blocks of a word's bits below `end`, the lowest address last, up to `want`; returns the bits of the
+// others.
+static uint64_t slab_write_blocks(char *first, size_t bytes, uint64_t seen, void **end, unsigned want) {
+    if (seen == ~UINT64_C(0) && want >= 64) {
+        for (unsigned i = 0; i < 64; i++)
+            end[-1 - (ptrdiff_t)i] = first + i * bytes;
+        return 0;
+    }
+    for (; seen != 0 && want > 0; seen &= seen - 1, want--)
+        *--end = first + bits_lowest(seen) * bytes;
+    return seen;
 }
 
-unsigned slab_take(struct slab *slab, void **blocks, unsigned want) {
+unsigned slab_take(struct slab *slab, void **end, unsigned want) {
     CHECK(slab_state_of(load_relaxed(&slab->state)) == SLAB_LEASED);
+    bool alone = os_is_single_threaded();
+    size_t bytes = size_classes[slab->class_index].bytes;
     unsigned words = (load_relaxed(&slab->carved) + 63u) / 64;
-    unsigned count = 0;
     unsigned number = slab->next_word < words ? slab->next_word : 0;
-    for (unsigned turn = 0; turn < words && count < want; turn++) {
+    unsigned count = 0;
+    for (unsigned turn = 0; turn < words; turn++) {
         uint64_t seen = load_relaxed(&slab->bits[number]);
         if (seen != 0) {
-            uint64_t taken = slab_clear_bits(&slab->bits[number], seen, want - count);
-            for (; taken != 0; taken &= taken - 1)
-                blocks[count++] = slab_block(slab, number * 64 + bits_lowest(taken));
+            uint64_t left = slab_write_blocks(slab_block(slab, number * 64), bytes, seen, end - count, want - count);
+            count += bits_count(seen ^ left);
+            if (alone)
+                store_relaxed(&slab->bits[number], left);
+            else // acquire: what the freeing threads did to the blocks comes before their next use; pairs: put_mask
+                and_total(&slab->bits[number], ~(seen ^ left));
+            if (count == want)
+                break;
         }
-        if (count < want)
-            number = number + 1 == words ? 0 : number + 1;
+        number = number + 1 == words ? 0 : number + 1;
     }
     slab->next_word = (uint8_t)number;
     return count;
 }
 
-unsigned slab_carve(struct slab *slab, void **blocks, unsigned want) {
+unsigned slab_carve(struct slab *slab, void **end, unsigned want) {
     CHECK(slab_state_of(load_relaxed(&slab->state)) == SLAB_LEASED);
+    size_t bytes = size_classes[slab->class_index].bytes;
     unsigned carved = load_relaxed(&slab->carved);
     unsigned left = size_classes[slab->class_index].blocks - carved;
     unsigned count = left < want ? left : want;
-    for (unsigned i = 0; i < count; i++)
-        blocks[i] = slab_block(slab, carved + i);
+    char *block = slab_block(slab, carved);
+    for (unsigned i = 0; i < count; i++, block += bytes)
+        *--end = block;
     store_relaxed(&slab->carved, (uint16_t)(carved + count));
     return count;
 }

@@ -93,10 +93,11 @@ struct slab_totals {
 INTERNAL struct slab *slab_make(unsigned class_index, struct holder *holder);
 // Ends a LEASED, wholly free slab: its slices go back. By the lessee (S2).
 INTERNAL void slab_give_back(struct slab *slab);
-// Takes up to `want` blocks that were put back. By the lessee (S2).
-INTERNAL unsigned slab_take(struct slab *slab, void **blocks, unsigned want);
-// Takes up to `want` blocks that were never handed out, in order of address. By the lessee (S2).
-INTERNAL unsigned slab_carve(struct slab *slab, void **blocks, unsigned want);
+// Takes up to `want` blocks that were put back, and writes them from end[-1] downwards, as a stack wants them: the
+// first on top. By the lessee (S2).
+INTERNAL unsigned slab_take(struct slab *slab, void **end, unsigned want);
+// The same with blocks that were never handed out, in order of address. By the lessee (S2).
+INTERNAL unsigned slab_carve(struct slab *slab, void **end, unsigned want);
 // True where nothing is left to take without others' help.
 INTERNAL bool slab_is_exhausted(const struct slab *slab);
 // True where every block was handed out at least once.
