@@ -153,16 +153,16 @@ struct operation {
 };
 
 static inline size_t size_from(uint64_t random) {
-    unsigned kind = (unsigned)(random % 100);
+    unsigned kind = (unsigned)(random % 1000);
     random = mix(random);
-    if (kind < 3) { // just at, before and behind powers of two and their eighths
+    if (kind < 30) { // just at, before and behind powers of two and their eighths
         size_t power = (size_t)16 << random % 17;
         return power + power / 8 * (mix(random) % 8) + mix(random + 1) % 3 - 1;
     }
-    if (kind < 60) {
-        return random % (kind < 30 ? 129 : 1025);
+    if (kind < 650) {
+        return random % (kind < 350 ? 129 : 1025);
     }
-    size_t base = kind < 85 ? KIB << random % 5 : kind < 97 ? 32 * KIB << random % 5 : MIB << random % 3;
+    size_t base = kind < 950 ? KIB << random % 5 : kind < 996 ? 32 * KIB << random % 5 : MIB << random % 3;
     return base + mix(random) % base;
 }
 
