@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Writes docs/options.md and docs/counters.md from the tables they describe.
+
+usage: tools/generate_docs.py [--check] [ROOT]
+--check writes nothing: it names each page that differs from its table and ends with 1 when there is one.
+"""
+
+import ast
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+MARK = "<!-- Written by tools/generate_docs.py from {table}; change the table and run it again. -->\n"
+
+
+class Option(NamedTuple):
+    """A row of options.def. For choices `allowed` is the list of values and `default` one of them; for sizes and numbers
+    `allowed` is (least, most)."""
+    name: str
+    kind: str
+    default: object
+    allowed: object
+    safe: bool
+    what: str
+
+
+class Counter(NamedTuple):
+    name: str
+    what: str
+
+
+# --- reading the tables ------------------------------------------------------------------------------------------------
+
+
+def rows(text):
+    """(macro, arguments) of each row: strings as Python strings, the rest as source text."""
+    text = re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
+    for match in re.finditer(r"^([A-Z_]+)\((.*?)\)\s*$", text, re.MULTILINE | re.DOTALL):
+        yield match.group(1), [read_argument(word) for word in split_arguments(match.group(2))]
+
+
+def split_arguments(text):
+    words, depth, quoted, start = [], 0, False, 0
+    for index, letter in enumerate(text):
+        if letter == '"' and text[index - 1] != "\\":
+            quoted = not quoted
+        elif not quoted and letter in "()":
+            depth += 1 if letter == "(" else -1
+        elif not quoted and depth == 0 and letter == ",":
+            words.append(text[start:index])
+            start = index + 1
+    return [word.strip() for word in words + [text[start:]]]
+
+
+def read_argument(word):
+    strings = re.findall(r'"(?:\\.|[^"\\])*"', word)
+    return "".join(ast.literal_eval(string) for string in strings) if strings else word
+
+
+def read_numbers(root):
+    """The numbers of tuning.h by name, as source text."""
+    text = (root / "src/base/tuning.h").read_text(encoding="utf-8").replace("\\\n", " ")
+    return dict(re.findall(r"^#define (\w+) (.+?)\s*(?://.*)?$", text, re.MULTILINE))
+
+
+def value_of(expression, numbers):
+    """A C constant expression of numbers, names of tuning.h and + - * << parentheses."""
+    expression = expression.replace("(size_t)", "")
+    for _ in range(20):
+        replaced = re.sub(r"\b[A-Z]\w+\b", lambda match: f"({numbers[match.group()].replace('(size_t)', '')})", expression)
+        if replaced == expression:
+            break
+        expression = replaced
+    if not re.fullmatch(r"[\d\s()+*<-]+", expression):
+        raise ValueError(f"not a constant this script knows to compute: {expression}")
+    return eval(expression, {"__builtins__": {}})  # nothing but numbers and operators is left
+
+
+def read_options(root):
+    numbers = read_numbers(root)
+    options = []
+    for macro, words in rows((root / "src/sys/options.def").read_text(encoding="utf-8")):
+        name = words[0]
+        if macro == "OPTION_CHOICE":
+            allowed = words[2].split("|")
+            options.append(Option(name, "choice", allowed[value_of(words[1], numbers)], allowed, words[3] == "1", words[4]))
+        elif macro in ("OPTION_SIZE", "OPTION_NUMBER"):
+            default, least, most = (value_of(word, numbers) for word in words[1:4])
+            options.append(Option(name, macro[7:].lower(), default, (least, most), words[4] == "1", words[5]))
+        elif macro == "OPTION_TEXT":
+            options.append(Option(name, "text", "", None, words[1] == "1", words[2]))
+        else:
+            raise ValueError(f"options.def: {macro} is no kind of option this script knows")
+    return options
+
+
+def read_counters(root):
+    return [Counter(*words) for macro, words in rows((root / "src/count/counters.def").read_text(encoding="utf-8"))]
+
+
+def read_statistics(root):
+    """The fields of struct hakmem_stats with their comments."""
+    text = (root / "include/hakmem/hakmem.h").read_text(encoding="utf-8")
+    body = re.search(r"struct hakmem_stats \{(.*?)\n\};", text, re.DOTALL).group(1)
+    fields = re.findall(r"^\s+\w+ (\w+);[ ]*(?:// (.*))?$", body, re.MULTILINE)
+    return [Counter(name, what) for name, what in fields if name != "size"]
+
+
+# --- writing the pages -------------------------------------------------------------------------------------------------
+
+
+def size_text(number):
+    for unit in ("", " KiB", " MiB", " GiB", " TiB"):
+        if number == 0 or number % 1024 or unit == " TiB":
+            return f"{number}{unit or ' bytes'}" if number else "0"
+        number //= 1024
+    return str(number)
+
+
+def allowed_text(option):
+    if option.kind == "choice":
+        return ", ".join(f"`{value}`" for value in option.allowed)
+    if option.kind == "size":
+        return f"a size from {size_text(option.allowed[0])} to {size_text(option.allowed[1])}"
+    if option.kind == "number":
+        return f"a whole number from {option.allowed[0]} to {option.allowed[1]}"
+    return "a path"
+
+
+def default_text(option):
+    if option.kind == "text":
+        return "not set"
+    return size_text(option.default) if option.kind == "size" else f"`{option.default}`"
+
+
+OPTIONS_HEAD = """# Options
+
+The library reads its options once, when the program starts, from the environment:
+
+- `HAKMEM_<NAME>=value`, the name in capitals: `HAKMEM_STATS=text`;
+- `HAKMEM_OPTIONS=name=value,name=value`: several in one variable. Where both name an option, the variable of its own wins.
+
+`HAKMEM_OPTIONS=help` lists all of them on standard error; the program runs on. Sizes are bytes, or end with `k`, `m`, `g` or
+`t`. A value that is not allowed, and a name that is no option, get one line on standard error that says so; the default
+stays, and the program runs.
+
+A program that runs with raised privileges (setuid, setgid, file capabilities) ignores the options that could harm there, and
+says so in one line.
+
+| option | values | default | with raised privileges | what it does |
+|---|---|---|---|---|
+"""
+
+
+def options_page(root):
+    lines = [f"| `{option.name}` | {allowed_text(option)} | {default_text(option)} | "
+             f"{'obeyed' if option.safe else 'ignored'} | {option.what} |\n" for option in read_options(root)]
+    example = """
+Examples:
+
+```
+HAKMEM_STATS=text ./hakmem run -- ls                                    # what ls allocated
+HAKMEM_OPTIONS=on_fault=continue,stats=json ./hakmem run -- ./program   # go on after misuse, and count it
+HAKMEM_FASTLANE=off ./hakmem run -- ./program                           # see a double free at the second free
+```
+
+Faults are explained in [faults.md](faults.md), the statistics in [counters.md](counters.md). From inside a program:
+`hakmem_option_get` of [hakmem.h](../include/hakmem/hakmem.h).
+"""
+    return MARK.format(table="src/sys/options.def") + OPTIONS_HEAD + "".join(lines) + example
+
+
+COUNTERS_HEAD = """# Statistics
+
+Printed at the program's end with `HAKMEM_STATS=text` or `HAKMEM_STATS=json` (see [options.md](options.md)); from inside it by
+`hakmem_stats` and `hakmem_stats_json` of [hakmem.h](../include/hakmem/hakmem.h). Everything is counted where blocks move in
+bulk, between slabs and threads; malloc and free themselves count nothing. Figures are exact while no other thread allocates
+or frees.
+
+## The whole heap
+
+Bytes where the name says so, else numbers since the program began or, for `threads`, now.
+
+| field | what it counts |
+|---|---|
+"""
+
+CLASSES_HEAD = """
+The JSON form adds `fault_counts`: for each fault of [faults.md](faults.md) how often it was seen.
+
+## Each size class
+
+One entry for each class that was used: `block_bytes`, its block size; `out_blocks`, blocks the program has; `cached_blocks`,
+free blocks that threads keep; `slabs_made` and `slabs_returned`; and the counters:
+
+| counter | what it counts |
+|---|---|
+"""
+
+
+def counters_page(root):
+    whole = [f"| `{field.name}` | {field.what or 'as the name says'} |\n" for field in read_statistics(root)]
+    classes = [f"| `{counter.name}` | {counter.what} |\n" for counter in read_counters(root)]
+    tables = "src/count/counters.def and include/hakmem/hakmem.h"
+    return MARK.format(table=tables) + COUNTERS_HEAD + "".join(whole) + CLASSES_HEAD + "".join(classes)
+
+
+PAGES = {"docs/options.md": options_page, "docs/counters.md": counters_page}
+
+
+def main(arguments):
+    check = "--check" in arguments
+    folders = [argument for argument in arguments if argument != "--check"]
+    root = Path(folders[0] if folders else Path(__file__).resolve().parents[1])
+    status = 0
+    for name, page in PAGES.items():
+        path, text = root / name, page(root)
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if check:
+            print(f"{name}: differs from its table; run tools/generate_docs.py")
+            status = 1
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
