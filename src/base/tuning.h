@@ -83,7 +83,7 @@
 // First refill of a class in a thread: few blocks, so that a short-lived thread carves little; doubles each time.
 #define STACK_START_BATCH 4
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.
-#define STACK_SHRINK_FLUSHES 8
+#define STACK_SHRINK_FLUSHES 32
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
 #define OUTBOX_BLOCKS 64 // blocks of held classes waiting to go home

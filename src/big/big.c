@@ -10,7 +10,7 @@
 static void run_mark(size_t first, size_t slices, size_t from) {
     for (size_t i = from; i < slices; i++)
         store_relaxed(&window.info[first + i], SLICE_RUN_INSIDE);
-    store_relaxed(&window.info[first], slices << SLICE_LENGTH_SHIFT | SLICE_RUN_FIRST);
+    store_relaxed(&window.info[first], -(intptr_t)slices);
 }
 
 static void run_give(size_t first, size_t slices) {
@@ -23,8 +23,8 @@ static void run_give(size_t first, size_t slices) {
 static size_t run_slices(const void *block) {
     if (!window_contains(block) || ((uintptr_t)block & (SLICE_BYTES - 1)) != 0)
         return 0;
-    uintptr_t info = load_relaxed(&window.info[window_slice_of(block)]);
-    return (info & SLICE_KIND_MASK) == SLICE_RUN_FIRST ? info >> SLICE_LENGTH_SHIFT : 0;
+    intptr_t info = load_relaxed(&window.info[window_slice_of(block)]);
+    return info < 0 && info != SLICE_RUN_INSIDE ? (size_t)-info : 0;
 }
 
 static void *run_take(size_t bytes, size_t align, bool *zeroed) {
@@ -72,7 +72,7 @@ static void *run_resize(void *block, size_t bytes) {
     if (slices > old_slices)
         run_mark(first, slices, old_slices);
     if (slices < old_slices) {
-        store_relaxed(&window.info[first], slices << SLICE_LENGTH_SHIFT | SLICE_RUN_FIRST);
+        store_relaxed(&window.info[first], -(intptr_t)slices);
         run_give(first + slices, old_slices - slices);
     }
     return block;

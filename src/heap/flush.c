@@ -54,7 +54,7 @@ void heap_flush_outbox(struct heap *heap) {
         return;
     heap->outbox_blocks = 0;
     compiler_fence(); // as in heap_flush
-    put_blocks(heap->outbox, count, PUT_ANY_CLASS, &heap->holder);
+    put_mixed_blocks(heap->outbox, count, &heap->holder);
 }
 
 // Gives a lease up; the slab goes to its depot or back.
@@ -76,7 +76,7 @@ void heap_empty(struct heap *heap) {
     }
 }
 
-void heap_look_around(struct heap *heap) {
+void heap_look_around(struct heap *heap, unsigned busy_class) {
     uint32_t trim_turn = load_relaxed(&heap_trim_turn);
     if (UNLIKELY(heap->trim_turn != trim_turn)) {
         heap->trim_turn = trim_turn;
@@ -89,6 +89,8 @@ void heap_look_around(struct heap *heap) {
     unsigned class_index = heap->cell_classes[heap->cell_look];
     struct heap_class *own = &heap->classes[class_index];
     unsigned blocks = heap_stack_blocks(heap, class_index);
+    if (class_index == busy_class)
+        return;
     if (blocks > 0 && blocks == own->idle_blocks)
         heap_flush(heap, class_index, blocks / 2);
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
@@ -99,7 +101,7 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     own->last_turn = ++heap->turn;
     own->flush_streak += own->flush_streak < UINT8_MAX;
-    bool freeing = own->flush_streak >= STACK_SHRINK_FLUSHES / 2;
+    bool freeing = own->flush_streak > 1;
     heap_flush(heap, class_index, freeing ? 0 : own->depth / 2);
     if (own->flush_streak % STACK_SHRINK_FLUSHES == 0)
         heap_flatten_stack(heap, class_index);
@@ -123,7 +125,7 @@ static void heap_open_slabs(struct heap *heap) {
 
 static void heap_send_home(struct heap *heap, void *block, unsigned class_index) {
     if (heap->outbox_blocks == OUTBOX_BLOCKS) {
-        heap_look_around(heap);
+        heap_look_around(heap, class_index);
         heap_open_slabs(heap);
         heap_flush_outbox(heap);
     }
@@ -153,7 +155,7 @@ void heap_take_back(void *block, const struct slab *slab) {
         return;
     }
     if (heap_stack_blocks(heap, class_index) == own->depth) {
-        heap_look_around(heap);
+        heap_look_around(heap, class_index);
         heap_flush_full(heap, class_index);
     }
     void **top = heap->stacks->top[class_index];

@@ -36,7 +36,7 @@ void heap_fork_parent(void) {
 static void take_over_blocks(struct heap *dead, void *const *blocks, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         if (!put_is_free(blocks[i])) // F2
-            put_blocks(&blocks[i], 1, PUT_ANY_CLASS, &dead->holder);
+            put_mixed_blocks(&blocks[i], 1, &dead->holder);
 }
 
 // A slab that a dead thread had LEASED: listed, or given back.

@@ -85,8 +85,9 @@ INTERNAL void heap_flush_outbox(struct heap *heap);
 INTERNAL unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want);
 // Every stack and the outbox; leases are given up.
 INTERNAL void heap_empty(struct heap *heap);
-// Looks at one other stack: one that did not move since the last look is flushed by half. Obeys malloc_trim.
-INTERNAL void heap_look_around(struct heap *heap);
+// At a refill or flush of a class, looks at one other stack: one that did not move since the last look is flushed by
+// half. Obeys malloc_trim.
+INTERNAL void heap_look_around(struct heap *heap, unsigned busy_class);
 // In a fork child: brings home the blocks of one thread that did not come along, if one is left.
 INTERNAL void heap_adopt_orphan(void);
 // Sets the capacity of an empty stack; 0 takes the stack away.

@@ -51,6 +51,6 @@ bool heap_trim(size_t keep_bytes) {
     shared_add(&heap_trim_turn, 1);
     struct heap *heap = heap_mine();
     if (heap != NULL)
-        heap_look_around(heap);
+        heap_look_around(heap, CLASS_NONE);
     return runs_purge(keep_bytes);
 }

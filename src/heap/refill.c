@@ -109,7 +109,7 @@ void *heap_refill(unsigned class_index) {
         return heap_spare_take(class_index);
     if (UNLIKELY(load_relaxed(&registry.orphan_count) != 0))
         heap_adopt_orphan();
-    heap_look_around(heap);
+    heap_look_around(heap, class_index);
     void *block = heap_try_refill(heap, class_index);
     if (UNLIKELY(block == NULL)) { // what this thread and the others can spare goes back first, then once more
         shared_add(&heap_trim_turn, 1);

@@ -37,7 +37,7 @@ static bool window_reserve_tables(void) {
     if (tables == NULL)
         return false;
     window.views = (uint8_t *)tables + guard;
-    window.info = (uintptr_t *)(void *)(tables + 2 * guard + views);
+    window.info = (intptr_t *)(void *)(tables + 2 * guard + views);
     window_group_records = (uintptr_t)tables + 3 * guard + views + info;
     window_index_records = (uintptr_t)tables + 4 * guard + views + info + records;
     return os_commit((void *)window_index_records, index) == 0 && os_commit_readable(window.views, views) == 0;

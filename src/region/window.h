@@ -19,17 +19,15 @@
 #include "base/atomics.h"
 #include "base/tuning.h"
 
-// What a slice's info says by its lowest bits: the address of its slab's descriptor, or 0 (not ours), or
-#define SLICE_RUN_FIRST ((uintptr_t)1)  // first slice of a run that is one block; its length in slices above the bits
-#define SLICE_RUN_INSIDE ((uintptr_t)2) // a further slice of one
-#define SLICE_KIND_MASK ((uintptr_t)3)
-#define SLICE_LENGTH_SHIFT 2
+// What a slice's info says: 0: not ours; above 0: the address of its slab's descriptor; below 0: it is part of a run
+// that is one block: minus the run's length on the first slice, SLICE_RUN_INSIDE on the others.
+#define SLICE_RUN_INSIDE INTPTR_MIN
 
 struct window {
-    uintptr_t base;  // multiple of the group size
-    size_t limit;    // slices that the table covers: the window's final size
-    uint8_t *views;  // the slice table
-    uintptr_t *info; // what the slice belongs to
+    uintptr_t base; // multiple of the group size
+    size_t limit;   // slices that the table covers: the window's final size
+    uint8_t *views; // the slice table
+    intptr_t *info; // what the slice belongs to
 } __attribute__((aligned(64)));
 
 SHARED struct window window;

@@ -14,6 +14,8 @@ struct putter {
     bool alone;            // one thread in the process: no atomics, no order
 };
 
+#define PUT_ANY_CLASS CLASS_NONE
+
 // Bits on their way into one bitmap word.
 struct pending {
     uint64_t *word;
@@ -103,9 +105,10 @@ static void put_row(struct slab *slab, uint32_t index, unsigned length, struct p
 
 // How many of the blocks from the first on follow one another in steps of `step` bytes.
 ALWAYS_INLINE unsigned row_length(void *const *blocks, unsigned count, ptrdiff_t step) {
-    unsigned length = 1;
-    while (length < count && (char *)blocks[length] - (char *)blocks[length - 1] == step)
-        length++;
+    char *next = blocks[0];
+    unsigned length = 0;
+    for (; length < count && blocks[length] == next; length++)
+        next += step;
     return length;
 }
 
@@ -131,28 +134,59 @@ ALWAYS_INLINE unsigned put_front_row(void *const *blocks, unsigned count, unsign
     return length;
 }
 
+// One block on its own, with every check; by either kind of putter.
+static NOINLINE void put_one(void *block, unsigned class_index, struct putter putter) {
+    struct slab *slab = put_slab_of(block, class_index);
+    if (slab == NULL)
+        return;
+    uint32_t index = put_index_of(block, slab, &size_classes[slab->class_index]);
+    if (UNLIKELY(index >= load_relaxed(&slab->carved)))
+        put_report_misplaced(block, slab, index);
+    else
+        put_mask(slab, &slab->bits[index / 64], UINT64_C(1) << (index % 64), putter);
+}
+
+// put_one where nothing has to be said or moved, which is nearly always; false: nothing was done.
+ALWAYS_INLINE bool put_one_quickly(const void *block, unsigned class_index, struct size_class row) {
+    uintptr_t offset = (uintptr_t)block - window.base;
+    struct slab *slab = slab_of_slice(offset >> SLICE_SHIFT);
+    if (UNLIKELY(slab == NULL || slab->class_index != class_index))
+        return false;
+    uint32_t index = class_block_index(&row, (uint32_t)(offset - ((uintptr_t)slab->first_slice << SLICE_SHIFT)));
+    if (UNLIKELY(index >= load_relaxed(&slab->carved)))
+        return false;
+    uint64_t *word = &slab->bits[index / 64];
+    uint64_t old = load_relaxed(word);
+    uint64_t set = old | UINT64_C(1) << (index % 64);
+    enum slab_state state = slab_state_of(load_relaxed(&slab->state));
+    // A full slab has to be listed; a listed one may be wholly free once a word has no gap.
+    if (UNLIKELY(set == old || state == SLAB_FULL || (state == SLAB_LISTED && (set & (set + 1)) == 0)))
+        return false;
+    store_relaxed(word, set);
+    return true;
+}
+
 static void put_alone(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+    struct size_class row = size_classes[class_index];
     for (unsigned i = 0; i < count; i++) {
-        unsigned length = 0;
-        if (class_index != PUT_ANY_CLASS && i + 1 < count)
-            length = put_front_row(blocks + i, count - i, class_index, putter);
-        if (length > 0) {
+        unsigned length = i + 1 < count ? put_front_row(blocks + i, count - i, class_index, putter) : 0;
+        if (length > 0)
             i += length - 1;
-            continue;
-        }
-        struct slab *slab = put_slab_of(blocks[i], class_index);
-        if (slab == NULL)
-            continue;
-        uint32_t index = put_index_of(blocks[i], slab, &size_classes[slab->class_index]);
-        if (UNLIKELY(index >= load_relaxed(&slab->carved)))
-            put_report_misplaced(blocks[i], slab, index);
-        else
-            put_mask(slab, &slab->bits[index / 64], UINT64_C(1) << (index % 64), putter);
+        else if (!put_one_quickly(blocks[i], class_index, row))
+            put_one(blocks[i], class_index, putter);
     }
 }
 
-// Adds a bit to the table; what had its place goes to its slab.
-static void pending_add(struct pending *table, struct slab *slab, uint32_t index, struct putter putter) {
+// Adds a block's bit to the table; what had its place goes to its slab.
+static void pending_add(struct pending *table, void *block, unsigned class_index, struct putter putter) {
+    struct slab *slab = put_slab_of(block, class_index);
+    if (slab == NULL)
+        return;
+    uint32_t index = put_index_of(block, slab, &size_classes[slab->class_index]);
+    if (UNLIKELY(index >= load_relaxed(&slab->carved))) {
+        put_report_misplaced(block, slab, index);
+        return;
+    }
     uint64_t *word = &slab->bits[index / 64];
     uint64_t bit = UINT64_C(1) << (index % 64);
     struct pending *pending = &table[((uintptr_t)word >> 3 ^ (uintptr_t)word >> 6) % PENDING_COUNT];
@@ -168,28 +202,22 @@ static void pending_add(struct pending *table, struct slab *slab, uint32_t index
     *pending = (struct pending){word, bit, slab};
 }
 
-static void put_shared(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
-    struct pending table[PENDING_COUNT] = {0};
-    for (unsigned i = 0; i < count; i++) {
-        unsigned length = 0;
-        if (class_index != PUT_ANY_CLASS && i + 1 < count)
-            length = put_front_row(blocks + i, count - i, class_index, putter);
-        if (length > 0) {
-            i += length - 1;
-            continue;
-        }
-        struct slab *slab = put_slab_of(blocks[i], class_index);
-        if (slab == NULL)
-            continue;
-        uint32_t index = put_index_of(blocks[i], slab, &size_classes[slab->class_index]);
-        if (UNLIKELY(index >= load_relaxed(&slab->carved)))
-            put_report_misplaced(blocks[i], slab, index);
-        else
-            pending_add(table, slab, index, putter);
-    }
+static void put_pending(struct pending *table, struct putter putter) {
     for (unsigned i = 0; i < PENDING_COUNT; i++)
         if (table[i].word != NULL)
             put_mask(table[i].slab, table[i].word, table[i].mask, putter);
+}
+
+static void put_shared(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+    struct pending table[PENDING_COUNT] = {0};
+    for (unsigned i = 0; i < count; i++) {
+        unsigned length = i + 1 < count ? put_front_row(blocks + i, count - i, class_index, putter) : 0;
+        if (length > 0)
+            i += length - 1;
+        else
+            pending_add(table, blocks[i], class_index, putter);
+    }
+    put_pending(table, putter);
 }
 
 void put_blocks(void *const *blocks, unsigned count, unsigned class_index, struct holder *holder) {
@@ -197,6 +225,14 @@ void put_blocks(void *const *blocks, unsigned count, unsigned class_index, struc
         put_alone(blocks, count, class_index, (struct putter){holder, true});
     else
         put_shared(blocks, count, class_index, (struct putter){holder, false});
+}
+
+void put_mixed_blocks(void *const *blocks, unsigned count, struct holder *holder) {
+    struct pending table[PENDING_COUNT] = {0};
+    struct putter putter = {holder, os_is_single_threaded()};
+    for (unsigned i = 0; i < count; i++)
+        pending_add(table, blocks[i], PUT_ANY_CLASS, putter);
+    put_pending(table, putter);
 }
 
 bool put_is_free(const void *block) {

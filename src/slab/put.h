@@ -4,12 +4,11 @@
 
 #include "slab/depot.h"
 
-// Any class may stand among the blocks.
-#define PUT_ANY_CLASS CLASS_NONE
-
-// Puts `count` blocks back, all of class `class_index` (or PUT_ANY_CLASS). `holder` acts as lessee where a slab has to
-// move. Reports double, misaligned and invalid pointers; such a one is left out when the option says go on.
+// Puts `count` blocks back, all of one class. `holder` acts as lessee where a slab has to move. Reports double,
+// misaligned and invalid pointers; such a one is left out when the option says go on.
 INTERNAL void put_blocks(void *const *blocks, unsigned count, unsigned class_index, struct holder *holder);
+// The same for blocks of any classes.
+INTERNAL void put_mixed_blocks(void *const *blocks, unsigned count, struct holder *holder);
 
 // True where a block is in its slab already, or its slab has gone. For a fork child, which is alone.
 INTERNAL bool put_is_free(const void *block);

@@ -72,7 +72,7 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
     for (unsigned i = 0; i < row->words; i++)
         store_relaxed(&slab->bits[i], 0);
     for (unsigned i = 0; i < row->slices; i++)
-        store_relaxed(&window.info[first + i], (uintptr_t)slab);
+        store_relaxed(&window.info[first + i], (intptr_t)slab);
     slab_set_holder(slab, holder);
     // release: whoever reads this state sees a descriptor that is complete; pairs with the loads in put.c
     store_release(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));

@@ -72,8 +72,8 @@ ALWAYS_INLINE uint64_t slab_word_with(uint64_t word, enum slab_state state) {
 
 // The slab that a slice belongs to; NULL: it is a run's, or not ours.
 ALWAYS_INLINE struct slab *slab_of_slice(size_t slice) {
-    uintptr_t info = load_relaxed(&window.info[slice]);
-    return (info & SLICE_KIND_MASK) == 0 ? (struct slab *)info : NULL;
+    intptr_t info = load_relaxed(&window.info[slice]);
+    return LIKELY(info > 0) ? (struct slab *)info : NULL;
 }
 
 ALWAYS_INLINE bool class_is_held(unsigned class_index) {
