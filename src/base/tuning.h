@@ -82,6 +82,8 @@
 #define STACK_THREAD_LEAST_BYTES MIB
 // First refill of a class in a thread: few blocks, so that a short-lived thread carves little; doubles each time.
 #define STACK_START_BATCH 4
+// Refills in a row after which the slab being carved is searched for blocks that other threads put back.
+#define FRESH_SEARCH_REFILLS 8
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.
 #define STACK_SHRINK_FLUSHES 32
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.

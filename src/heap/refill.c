@@ -26,10 +26,16 @@ static unsigned heap_take_rest(struct heap_class *own, void **end, unsigned want
     return 0;
 }
 
+// The slab being carved is searched for blocks that came back after the thread has flushed; what other threads put back
+// is found by a search now and then. Each search reads the whole bitmap.
+static bool heap_may_find_in_fresh(const struct heap_class *own) {
+    return own->fresh != NULL && (own->flush_streak != 0 || own->counters.refills % FRESH_SEARCH_REFILLS == 0);
+}
+
 static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     struct heap_class *own = &heap->classes[class_index];
     bool few = size_classes[class_index].blocks <= SLAB_MIN_BLOCKS;
-    unsigned count = own->fresh != NULL ? slab_take(own->fresh, end, want) : 0;
+    unsigned count = heap_may_find_in_fresh(own) ? slab_take(own->fresh, end, want) : 0;
     // Each turn ends with enough, or is through with a slab.
     while (count < want && (own->slab != NULL || heap_lease(heap, class_index, want - count))) {
         count += slab_take(own->slab, end - count, want - count);
@@ -72,7 +78,6 @@ unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned
 static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
-    own->flush_streak = 0;
     own->last_turn = ++heap->turn;
     unsigned want = own->batch;
     heap_deepen_stack(heap, class_index);
@@ -80,6 +85,7 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     // Straight into the stack, above its top. The lowest address comes first, so that fresh memory is touched in order.
     void **bottom = heap_bottom(heap, class_index);
     unsigned count = heap_take(heap, class_index, bottom + want, want);
+    own->flush_streak = 0;
     if (count == 0)
         return NULL;
     for (unsigned i = 0; count < want && i < count; i++) // a short batch moves down to the bottom

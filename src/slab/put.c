@@ -147,33 +147,48 @@ static NOINLINE void put_one(void *block, unsigned class_index, struct putter pu
 }
 
 // put_one where nothing has to be said or moved, which is nearly always; false: nothing was done.
-ALWAYS_INLINE bool put_one_quickly(const void *block, unsigned class_index, struct size_class row) {
+ALWAYS_INLINE bool put_one_quickly(const void *block, unsigned class_index, const struct size_class *row) {
     uintptr_t offset = (uintptr_t)block - window.base;
     struct slab *slab = slab_of_slice(offset >> SLICE_SHIFT);
     if (UNLIKELY(slab == NULL || slab->class_index != class_index))
         return false;
-    uint32_t index = class_block_index(&row, (uint32_t)(offset - ((uintptr_t)slab->first_slice << SLICE_SHIFT)));
+    uint32_t index = class_block_index(row, (uint32_t)offset - (slab->first_slice << SLICE_SHIFT));
+    uint64_t *word = &slab->bits[index / 64];
     if (UNLIKELY(index >= load_relaxed(&slab->carved)))
         return false;
-    uint64_t *word = &slab->bits[index / 64];
     uint64_t old = load_relaxed(word);
     uint64_t set = old | UINT64_C(1) << (index % 64);
+    if (UNLIKELY(set == old))
+        return false;
     enum slab_state state = slab_state_of(load_relaxed(&slab->state));
     // A full slab has to be listed; a listed one may be wholly free once a word has no gap.
-    if (UNLIKELY(set == old || state == SLAB_FULL || (state == SLAB_LISTED && (set & (set + 1)) == 0)))
+    if (state != SLAB_LEASED && UNLIKELY(state == SLAB_FULL || (set & (set + 1)) == 0))
         return false;
     store_relaxed(word, set);
     return true;
 }
 
+// Puts a batch that has no rows at its front, block by block, up to the next row; returns how many blocks.
+static unsigned put_scattered(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+    const struct size_class row = size_classes[class_index];
+    char *previous = NULL;
+    unsigned i = 0;
+    for (; i < count; i++) {
+        char *block = blocks[i];
+        ptrdiff_t step = block - previous;
+        if (UNLIKELY(step == (ptrdiff_t)row.bytes || step == -(ptrdiff_t)row.bytes))
+            break;
+        previous = block;
+        if (UNLIKELY(!put_one_quickly(block, class_index, &row)))
+            put_one(block, class_index, putter);
+    }
+    return i;
+}
+
 static void put_alone(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
-    struct size_class row = size_classes[class_index];
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count;) {
         unsigned length = i + 1 < count ? put_front_row(blocks + i, count - i, class_index, putter) : 0;
-        if (length > 0)
-            i += length - 1;
-        else if (!put_one_quickly(blocks[i], class_index, row))
-            put_one(blocks[i], class_index, putter);
+        i += length > 0 ? length : put_scattered(blocks + i, count - i, class_index, putter);
     }
 }
 
