@@ -13,8 +13,7 @@ void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
     heap->granted_bytes -= own->depth * class_bytes(class_index);
     heap->granted_bytes += depth * class_bytes(class_index);
     store_relaxed(&own->depth, (uint8_t)depth);
-    unsigned most = (depth + 1) / 2;
-    own->batch = own->batch > most ? (uint8_t)most : own->batch; // H4
+    own->batch = own->batch > depth ? (uint8_t)depth : own->batch; // H4
     if (depth == 0)
         return;
     void **bottom = heap_bottom(heap, class_index);
@@ -78,7 +77,7 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
         heap->cell_classes[heap->cells_used] = (uint8_t)class_index;
         store_relaxed(&own->cell, ++heap->cells_used);
     }
-    own->batch = depth / 2 < STACK_START_BATCH ? (uint8_t)((depth + 1) / 2) : STACK_START_BATCH;
+    own->batch = STACK_START_BATCH / 2; // doubled by the first refill
     own->flush_streak = 0;
     heap_set_depth(heap, class_index, depth);
     return true;
@@ -94,7 +93,10 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
         if (fits_budget(heap, snapshot, class_index, depth - own->depth))
             heap_set_depth(heap, class_index, depth);
     }
-    own->batch = (uint8_t)clamp(batch, 1, (own->depth + 1u) / 2); // H4
+    // Half of the stack leaves room for frees; most of it where there are none.
+    bool growing = own->flush_streak == 0 && own->batch >= (own->depth + 1u) / 2;
+    unsigned limit = growing ? own->depth - own->depth / 8u : (own->depth + 1u) / 2;
+    own->batch = (uint8_t)clamp(batch, 1, limit); // H4
     if (snapshot->batch[class_index] != 0 && own->batch > snapshot->batch[class_index])
         own->batch = snapshot->batch[class_index];
 }

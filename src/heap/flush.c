@@ -102,6 +102,8 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     own->last_turn = ++heap->turn;
     own->flush_streak += own->flush_streak < UINT8_MAX;
     bool freeing = own->flush_streak > 1;
+    if (own->batch > own->depth / 2u)
+        own->batch = (own->depth + 1) / 2;
     heap_flush(heap, class_index, freeing ? 0 : own->depth / 2);
     if (own->flush_streak % STACK_SHRINK_FLUSHES == 0)
         heap_flatten_stack(heap, class_index);

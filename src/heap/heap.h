@@ -5,7 +5,7 @@
 // H2. classes[c].slab and classes[c].fresh are LEASED by this heap, or NULL. Blocks that were in use before come from
 //     `slab`; only when neither it nor the depot has any, new ones are carved out of `fresh`.
 // H3. A heap is in the registry from its first use on; `stacks` is NULL while no thread has it.
-// H4. A batch fits half of its stack: batch <= (depth + 1) / 2.
+// H4. A batch fits its stack: batch <= depth.
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 

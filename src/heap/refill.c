@@ -79,8 +79,8 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
     own->last_turn = ++heap->turn;
-    unsigned want = own->batch;
     heap_deepen_stack(heap, class_index);
+    unsigned want = own->batch;
     CHECK(want >= 1 && want <= own->depth);
     // Straight into the stack, above its top. The lowest address comes first, so that fresh memory is touched in order.
     void **bottom = heap_bottom(heap, class_index);
