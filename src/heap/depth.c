@@ -93,8 +93,8 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
         if (fits_budget(heap, snapshot, class_index, depth - own->depth))
             heap_set_depth(heap, class_index, depth);
     }
-    // Half of the stack leaves room for frees; most of it where there are none.
-    bool growing = own->flush_streak == 0 && own->batch >= (own->depth + 1u) / 2;
+    // Half of the stack leaves room for frees; most of a deep one where there are none.
+    bool growing = own->flush_streak == 0 && own->batch >= STACK_MAX_BATCH;
     unsigned limit = growing ? own->depth - own->depth / 8u : (own->depth + 1u) / 2;
     own->batch = (uint8_t)clamp(batch, 1, limit); // H4
     if (snapshot->batch[class_index] != 0 && own->batch > snapshot->batch[class_index])

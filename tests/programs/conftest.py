@@ -24,6 +24,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: a program's test that every full run includes")
+    config.addinivalue_line("markers", "timeout(seconds): for pytest-timeout, where it is installed")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -67,11 +68,13 @@ def source():
 
 
 @pytest.fixture
-def open_dir():
-    """A directory that other users can enter, with a copy of the library they can read."""
+def open_dir(monkeypatch):
+    """A directory that other users can enter, with a copy of the library that they can read; it is the one used."""
     path = Path(tempfile.mkdtemp(prefix="hakmem-programs-"))
     path.chmod(0o755)
     try:
+        copy = shutil.copy(under_hakmem.library(), path)
+        monkeypatch.setenv("HAKMEM_LIB", copy)
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)

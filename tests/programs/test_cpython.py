@@ -93,13 +93,16 @@ def check_suite(python, names, tmp_path):
 
 
 @pytest.mark.core
+@pytest.mark.timeout(3 * SUITE_TIMEOUT_SECONDS)
 def test_a_broad_part_of_the_suite(need, tmp_path):
     check_suite(choose(need, whole=True), CORE, tmp_path)
 
 
+@pytest.mark.timeout(3 * SUITE_TIMEOUT_SECONDS)
 def test_the_slow_files_of_the_suite(need, tmp_path):
     check_suite(choose(need, whole=True), REST, tmp_path)
 
 
+@pytest.mark.timeout(3 * SUITE_TIMEOUT_SECONDS)
 def test_the_suite_of_the_other_interpreter(need, tmp_path):
     check_suite(choose(need, whole=False), CORE + REST, tmp_path)

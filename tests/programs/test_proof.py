@@ -1,5 +1,6 @@
 """The proof that a program runs on the library must fail where the program does not."""
 
+import json
 import shutil
 import time
 
@@ -56,6 +57,16 @@ def test_a_server_is_seen_and_stopped(need):
     with serving([need("sleep"), "60"], ready=settled(0.3)) as process:
         assert maps_library(process.pid)
     assert descendants(process.pid) == [process.pid] and not maps_library(process.pid)
+
+
+def test_the_library_itself_says_that_it_handed_out_blocks(need, tmp_path):
+    if library().name != "libhakmem.so":
+        pytest.skip("another allocator keeps no such statistics")
+    env = {"HAKMEM_STATS": "json", "HAKMEM_STATS_FILE": str(tmp_path / "statistics")}
+    code = "my @held = map { 'x' x $_ } 1 .. 3000; print scalar @held"
+    assert run([need("perl"), "-e", code], env=env, brief=True).stdout == "3000"
+    said = json.loads((tmp_path / "statistics").read_text())
+    assert said["refilled_blocks"] > 3000 and said["slabs_made"] > 0 and said["faults"] == 0
 
 
 def settled(seconds):

@@ -34,9 +34,12 @@ def library():
 
 
 def environment(preload=True, extra=None):
-    """This process's environment without settings that change the allocator, plus the preload."""
+    """This process's environment plus the preload, without what changes programs or allocators.
+
+    HAKMEM_OPTIONS stays, so that all programs can be run with other settings of the library.
+    """
     dropped = ("HAKMEM_", "LD_", "MALLOC_", "GLIBC_TUNABLES", "PYTHON", "PYTEST_")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(dropped)}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(dropped) or k == "HAKMEM_OPTIONS"}
     env["LC_ALL"] = "C.UTF-8"
     if preload:
         env["LD_PRELOAD"] = str(library())
