@@ -43,6 +43,7 @@ void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
     }
     store_relaxed(&heap->stacks->top[class_index], bottom + keep);
     compiler_fence(); // T4: off the stack before a bit says free; a fork child must never find both
+    own->fresh_drained = false;
     count_add(&own->counters.flushes, 1);
     count_add(&own->counters.flushed_blocks, count);
     put_blocks(blocks, count, class_index, &heap->holder);
@@ -101,7 +102,7 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     own->last_turn = ++heap->turn;
     own->flush_streak += own->flush_streak < UINT8_MAX;
-    bool freeing = own->flush_streak > 1;
+    bool freeing = own->flush_streak > 3;
     if (own->batch > own->depth / 2u)
         own->batch = (own->depth + 1) / 2;
     heap_flush(heap, class_index, freeing ? 0 : own->depth / 2);

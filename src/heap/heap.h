@@ -28,6 +28,7 @@ struct heap_class {
     uint8_t batch;        // blocks of the next refill
     uint8_t flush_streak; // flushes since the last refill
     uint8_t idle_blocks;  // blocks in the stack when last looked at
+    bool fresh_drained;   // `fresh` was searched and this thread has put nothing back since
 };
 
 struct heap {

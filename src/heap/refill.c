@@ -22,20 +22,26 @@ static unsigned heap_take_rest(struct heap_class *own, void **end, unsigned want
     if (own->fresh != NULL)
         return slab_carve(own->slab, end, want);
     store_relaxed(&own->fresh, own->slab);
+    own->fresh_drained = true;
     store_relaxed(&own->slab, NULL);
     return 0;
 }
 
-// The slab being carved is searched for blocks that came back after the thread has flushed; what other threads put back
-// is found by a search now and then. Each search reads the whole bitmap.
-static bool heap_may_find_in_fresh(const struct heap_class *own) {
-    return own->fresh != NULL && (own->flush_streak != 0 || own->counters.refills % FRESH_SEARCH_REFILLS == 0);
+// Takes blocks that came back to the slab being carved. A search reads the whole bitmap, so one that found too little
+// is repeated only after the thread has flushed, or now and then for what other threads put back.
+static unsigned heap_take_from_fresh(struct heap_class *own, void **end, unsigned want) {
+    bool drained = own->fresh_drained && own->counters.refills % FRESH_SEARCH_REFILLS != 0;
+    if (own->fresh == NULL || drained)
+        return 0;
+    unsigned count = slab_take(own->fresh, end, want);
+    own->fresh_drained = count < want;
+    return count;
 }
 
 static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     struct heap_class *own = &heap->classes[class_index];
     bool few = size_classes[class_index].blocks <= SLAB_MIN_BLOCKS;
-    unsigned count = heap_may_find_in_fresh(own) ? slab_take(own->fresh, end, want) : 0;
+    unsigned count = heap_take_from_fresh(own, end, want);
     // Each turn ends with enough, or is through with a slab.
     while (count < want && (own->slab != NULL || heap_lease(heap, class_index, want - count))) {
         count += slab_take(own->slab, end - count, want - count);
@@ -55,6 +61,7 @@ static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, 
     while (count == 0) { // a second turn where the slab was carved already; a third where a block came back just then
         if (own->fresh == NULL) {
             store_relaxed(&own->fresh, slab_make(class_index, &heap->holder));
+            own->fresh_drained = true;
             store_relaxed(&heap->holder.in_transit, NULL);
         }
         if (own->fresh == NULL)
