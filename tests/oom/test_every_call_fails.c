@@ -11,7 +11,7 @@
 #define CHECKED 0
 #endif
 
-enum { BEYOND_ALL_CALLS = 10, CALLS_MOST = 100000, BLOCKS = 400, DIRTIED_MOST = 300000 };
+enum { BEYOND_ALL_CALLS = 10, CALLS_MOST = 100000, BLOCKS = 400, DIRTIED_MOST = 100000 };
 
 static bool one_call_fails; // and not all from there on
 static size_t refusals;
@@ -110,7 +110,7 @@ static void work_in_bursts(void) {
     static struct held held[BLOCKS];
     static const size_t burst_sizes[] = {40, 700, 8000, 60000, 400000};
     for (size_t s = 0; s < COUNT_OF(burst_sizes); s++) {
-        for (size_t i = 0; i < BLOCKS / (s + 1); i++) {
+        for (size_t i = 0; i < BLOCKS / (1 + s * s); i++) {
             held[i] = take(burst_sizes[s]);
         }
         for (size_t i = 0; i < BLOCKS; i++) {

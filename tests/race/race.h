@@ -1,12 +1,12 @@
 // The frame of all race tests: stamped blocks, rings between threads, rounds until the time is over, and the count of
 // lost blocks.
 //
-// A test is one scenario, run again and again with a new seed until HAKMEM_TEST_SECONDS (default 2) are over. Every
-// block carries a stamp that depends on its address, size and a number its holder keeps: a block given to two holders
-// at once shows as a broken stamp. After each round all blocks have been freed and all threads joined, so the bytes
-// that the library says are allocated must be back where they were after the first rounds: a lost block shows there.
-// Only names of hakmem.h are used, so that the tests run in every flavour. Exit status 0 is success.
-// Replay: HAKMEM_TEST_SEED=<the seed printed>.
+// A test is one scenario, run again and again with a new seed until HAKMEM_TEST_SECONDS are over (2; with --long 120).
+// Every block carries a stamp that depends on its address, size and a number its holder keeps: a block given to two
+// holders at once shows as a broken stamp. After each round all blocks have been freed and all threads joined, so the
+// bytes that the library says are allocated must be back where they were after the first rounds: a lost block shows
+// there. Only names of hakmem.h are used, so that the tests run in every flavour. Exit status 0 is success. Replay:
+// HAKMEM_TEST_SEED=<the seed printed>.
 #ifndef HAKMEM_TESTS_RACE_H
 #define HAKMEM_TESTS_RACE_H
 
@@ -292,9 +292,9 @@ UNUSED static void expect_resident_at_most(size_t limit) {
     }
 }
 
-static inline double test_seconds(void) {
+static inline double test_seconds(double usually) {
     const char *text = getenv("HAKMEM_TEST_SECONDS");
-    return text != NULL ? atof(text) : 2.0;
+    return text != NULL ? atof(text) : usually;
 }
 
 // --long as an argument or HAKMEM_TEST_LONG=1: the sizes of the soak.
@@ -304,14 +304,14 @@ UNUSED static bool is_long_run(int argc, char **argv) {
 }
 
 // The scenario gets a seed and the number of the round, which it may use to choose sizes. Returns the exit status.
-UNUSED static int race_rounds(const char *name, void (*scenario)(uint64_t seed, unsigned round)) {
+UNUSED static int race_rounds(const char *name, void (*scenario)(uint64_t seed, unsigned round), double seconds) {
     enum {
         WARM_ROUNDS = 2 * COUNT_OF(size_ranges),
         SLACK_BYTES = 16 * 1024
     }; // slack: what the C library keeps for its threads
     const char *given = getenv("HAKMEM_TEST_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : 20240611;
-    double end = seconds_now() + test_seconds();
+    double end = seconds_now() + seconds;
     size_t allocated_when_warm = 0;
     unsigned round = 0;
     for (; round <= WARM_ROUNDS || seconds_now() < end; round++) {

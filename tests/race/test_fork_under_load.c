@@ -132,6 +132,6 @@ static void fork_under_load(uint64_t seed, unsigned round) {
     ring_drain(&ring);
 }
 
-int main(void) {
-    return race_rounds("fork under load", fork_under_load);
+int main(int argc, char **argv) {
+    return race_rounds("fork under load", fork_under_load, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

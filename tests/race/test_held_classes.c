@@ -62,6 +62,6 @@ static void wander_and_end(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) {
-    return race_rounds("held classes", wander_and_end);
+int main(int argc, char **argv) {
+    return race_rounds("held classes", wander_and_end, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

@@ -96,7 +96,7 @@ static void die_with_blocks(uint64_t seed, unsigned round) {
     ring_drain(&heirloom);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     for (size_t k = 0; k < KEYS / 2; k++) {
         CHECK(pthread_key_create(&keys[k], destructors[k]) == 0);
     }
@@ -104,5 +104,5 @@ int main(void) {
     for (size_t k = KEYS / 2; k < KEYS; k++) {
         CHECK(pthread_key_create(&keys[k], destructors[k]) == 0);
     }
-    return race_rounds("key destructors", die_with_blocks);
+    return race_rounds("key destructors", die_with_blocks, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

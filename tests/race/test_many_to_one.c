@@ -62,6 +62,7 @@ static void many_to_one_and_one_to_many(uint64_t seed, unsigned round) {
     hand_over(1, THREADS);
 }
 
-int main(void) {
-    return race_rounds("many to one, one to many", many_to_one_and_one_to_many);
+int main(int argc, char **argv) {
+    return race_rounds("many to one, one to many", many_to_one_and_one_to_many,
+                       test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

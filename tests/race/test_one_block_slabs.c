@@ -72,6 +72,6 @@ static void hand_large_blocks_around(uint64_t seed, unsigned round) {
     ring_drain(&ring);
 }
 
-int main(void) {
-    return race_rounds("one-block slabs", hand_large_blocks_around);
+int main(int argc, char **argv) {
+    return race_rounds("one-block slabs", hand_large_blocks_around, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

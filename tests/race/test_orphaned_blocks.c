@@ -68,6 +68,6 @@ static void free_after_the_end(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) {
-    return race_rounds("orphaned blocks", free_after_the_end);
+int main(int argc, char **argv) {
+    return race_rounds("orphaned blocks", free_after_the_end, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

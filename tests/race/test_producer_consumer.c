@@ -76,7 +76,7 @@ static void expect_flat_memory(double seconds, bool producers_end) {
 }
 
 int main(int argc, char **argv) {
-    double seconds = is_long_run(argc, argv) ? 180 : test_seconds();
+    double seconds = test_seconds(is_long_run(argc, argv) ? 180 : 2);
     size_t allocated_when_warm = 0;
     enum { PASSES = 3 };
     for (unsigned pass = 0; pass < PASSES; pass++) {

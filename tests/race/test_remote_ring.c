@@ -52,6 +52,6 @@ static void pass_blocks_around(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) {
-    return race_rounds("remote ring", pass_blocks_around);
+int main(int argc, char **argv) {
+    return race_rounds("remote ring", pass_blocks_around, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

@@ -49,6 +49,6 @@ static void exchange_blocks(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) {
-    return race_rounds("slot exchange", exchange_blocks);
+int main(int argc, char **argv) {
+    return race_rounds("slot exchange", exchange_blocks, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

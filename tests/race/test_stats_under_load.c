@@ -84,6 +84,6 @@ static void read_under_load(uint64_t seed, unsigned round) {
     }
 }
 
-int main(void) {
-    return race_rounds("statistics under load", read_under_load);
+int main(int argc, char **argv) {
+    return race_rounds("statistics under load", read_under_load, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

@@ -57,6 +57,6 @@ static void trim_under_load(uint64_t seed, unsigned round) {
     ring_drain(&ring);
 }
 
-int main(void) {
-    return race_rounds("trim under load", trim_under_load);
+int main(int argc, char **argv) {
+    return race_rounds("trim under load", trim_under_load, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }

@@ -46,6 +46,6 @@ static void dirty_and_zero(uint64_t seed, unsigned round) {
     ring_drain(&ring);
 }
 
-int main(void) {
-    return race_rounds("zeroed reuse", dirty_and_zero);
+int main(int argc, char **argv) {
+    return race_rounds("zeroed reuse", dirty_and_zero, test_seconds(is_long_run(argc, argv) ? 120 : 2));
 }
