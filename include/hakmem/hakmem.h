@@ -69,10 +69,11 @@ struct hakmem_stats {
     uint64_t remote_flushed_blocks; // blocks sent home to the thread that holds their slab
     uint64_t slabs_made;
     uint64_t slabs_returned;
-    uint64_t purged_bytes; // given back to the system so far
-    uint64_t purges;       // system calls that did it
-    uint64_t faults;       // misuse seen so far; see docs/faults.md
-    uint64_t threads;      // that have a heap now
+    uint64_t purged_bytes;    // given back to the system so far
+    uint64_t purges;          // system calls that did it
+    uint64_t refaulted_bytes; // of what was given back, used again since
+    uint64_t faults;          // misuse seen so far; see docs/faults.md
+    uint64_t threads;         // that have a heap now
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.

@@ -78,6 +78,7 @@ static void fill_full(struct hakmem_stats *full) {
     full->metadata_bytes = meta_bytes();
     full->purged_bytes = runs.purged_slices * SLICE_BYTES;
     full->purges = runs.purges;
+    full->refaulted_bytes = runs.refaulted_slices * SLICE_BYTES;
     for (unsigned i = 0; i < FAULT_COUNT; i++)
         full->faults += fault_times((enum fault)i);
     full->threads = sums.threads;
@@ -117,6 +118,7 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"slabs_returned", full->slabs_returned},
         {"purged_bytes", full->purged_bytes},
         {"purges", full->purges},
+        {"refaulted_bytes", full->refaulted_bytes},
         {"faults", full->faults},
         {"threads", full->threads},
     };

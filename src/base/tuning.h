@@ -93,8 +93,10 @@
 // --- Giving memory back --------------------------------------------------------------------------------------------
 #define RETAIN_MIN_BYTES (16 * MIB) // free but resident memory that is always allowed
 #define RETAIN_SHARE 8              // and this part of what is in use, if that is more
-#define PURGE_BATCH_RUNS 32         // runs purged per turn outside the lock
-#define PURGE_SLACK_SHARE 4         // a purge goes this part below the bound, so that purges come in batches
+// The refault allowance loses this part (1/N) of what is given back: a loop over the same memory pays for 1/N of it.
+#define REFAULT_FADE_SHARE 64
+#define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
+#define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
 
 // --- Big blocks ----------------------------------------------------------------------------------------------------
 #define BIG_RUN_MAX_BYTES (32 * MIB) // above it a block has a mapping of its own

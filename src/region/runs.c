@@ -11,6 +11,7 @@ INTERNAL struct lock runs_grow_lock = LOCK_INIT(grow);
 struct group {
     uint32_t free;   // R1, a bit a slice
     uint32_t clean;  // subset of free
+    uint32_t purged; // subset of clean: was resident before
     uint8_t longest; // longest run of free bits
     uint8_t padding[3];
 };
@@ -95,8 +96,12 @@ static void group_free_to_used(struct group *group, uint32_t mask) {
     totals.retained_slices -= bits_count(mask) - clean;
     totals.free_slices -= bits_count(mask);
     totals.in_use_slices += bits_count(mask);
+    unsigned purged = bits_count(group->purged & mask);
+    totals.refaulted_slices += purged;
+    totals.allowance_slices += purged; // R4
     group->free &= ~mask;
     group->clean &= ~mask;
+    group->purged &= ~mask;
 }
 
 // in use → free, possibly resident
@@ -131,6 +136,7 @@ static void group_purging_to_clean(struct group *group, uint32_t mask) {
     purging_slices -= bits_count(mask);
     group->free |= mask;
     group->clean |= mask;
+    group->purged |= mask;
 }
 
 // new → free and clean
@@ -268,7 +274,7 @@ bool runs_take_behind(size_t end, size_t slices) {
 static size_t retain_bound_bytes(void) {
     size_t share = (totals.in_use_slices << SLICE_SHIFT) / options.retain_share;
     size_t least = load_relaxed(&options.retain_min); // mallopt may change it
-    return share > least ? share : least;
+    return (share > least ? share : least) + (totals.allowance_slices << SLICE_SHIFT);
 }
 
 struct run {
@@ -330,9 +336,19 @@ bool runs_purge(size_t keep_bytes) {
     return any;
 }
 
+// R4. The lock is held.
+static void fade_allowance(size_t given_slices) {
+    static size_t given; // since the allowance last lost a slice
+    given += given_slices;
+    size_t faded = given / REFAULT_FADE_SHARE;
+    given %= REFAULT_FADE_SHARE;
+    totals.allowance_slices -= faded < totals.allowance_slices ? faded : totals.allowance_slices;
+}
+
 void runs_give(size_t first, size_t slices) {
     lock_acquire(&runs_lock);
     groups_visit(first, slices, group_used_to_free);
+    fade_allowance(slices);
     size_t retained = totals.retained_slices << SLICE_SHIFT;
     size_t bound = retain_bound_bytes();
     lock_release(&runs_lock);

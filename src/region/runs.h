@@ -2,10 +2,13 @@
 //
 // R1. A slice is in use, free, or on its way to be purged (neither). `free` says free; `clean`, of a free slice, says
 //     that it was never touched or has been purged: it reads as zero and occupies no memory.
-// R2. Retained = free and not clean. After runs_give it is at most the bound (options retain_min, retain_share), but
-//     for what others are purging at that moment.
+// R2. Retained = free and not clean. After runs_give it is at most the bound (options retain_min, retain_share) plus
+// the
+//     refault allowance, but for what others are purging at that moment.
 // R3. The lowest group that has room serves first, so that a small heap sits in one huge page and high groups drain;
 //     purging starts at the highest.
+// R4. The refault allowance starts at 0, grows by what had to be faulted in again after a purge, and fades with what is
+//     given back: a first burst goes back at once, and a loop that frees and takes the same memory soon stops paying.
 #ifndef REGION_RUNS_H
 #define REGION_RUNS_H
 
@@ -17,10 +20,12 @@ SHARED struct lock runs_grow_lock;
 
 struct runs_totals {
     size_t in_use_slices;
-    size_t free_slices;     // retained ones included
-    size_t retained_slices; // free and possibly resident
-    uint64_t purged_slices; // so far
-    uint64_t purges;        // system calls so far
+    size_t free_slices;        // retained ones included
+    size_t retained_slices;    // free and possibly resident
+    size_t allowance_slices;   // R4
+    uint64_t purged_slices;    // so far
+    uint64_t refaulted_slices; // of those, taken again so far
+    uint64_t purges;           // system calls so far
 };
 
 // Takes `slices` neighbouring slices whose first is a multiple of `align` slices (a power of two). Returns the first,
