@@ -55,7 +55,7 @@
 #define TAG_COUNT 8
 
 // --- Slabs ---------------------------------------------------------------------------------------------------------
-#define SLAB_MIN_BLOCKS 8 // below this the slab grows, up to SLAB_MAX_SLICES
+#define SLAB_MIN_BLOCKS 16 // below this the slab grows, up to SLAB_MAX_SLICES
 #define SLAB_MAX_SLICES 16
 
 // --- Thread stacks -------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@
 #define RETAIN_MIN_BYTES (16 * MIB) // free but resident memory that is always allowed
 #define RETAIN_SHARE 8              // and this part of what is in use, if that is more
 // The refault allowance loses this part (1/N) of what is given back: a loop over the same memory pays for 1/N of it.
-#define REFAULT_FADE_SHARE 64
+#define REFAULT_FADE_SHARE 512
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
 

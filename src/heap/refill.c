@@ -40,7 +40,7 @@ static unsigned heap_take_from_fresh(struct heap_class *own, void **end, unsigne
 
 static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     struct heap_class *own = &heap->classes[class_index];
-    bool few = size_classes[class_index].blocks <= SLAB_MIN_BLOCKS;
+    bool few = class_index >= CLASS_FIRST_LARGE;
     unsigned count = heap_take_from_fresh(own, end, want);
     // Each turn ends with enough, or is through with a slab.
     while (count < want && (own->slab != NULL || heap_lease(heap, class_index, want - count))) {
