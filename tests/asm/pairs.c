@@ -1,5 +1,5 @@
-// Allocates and frees one block again and again, after all stacks are filled: of a shared class, of a held class, and by
-// the C++ operators. The argument is how often.
+// Allocates and frees one block again and again, after all stacks are filled: of a shared class, of a held class, and
+// by the C++ operators. The argument is how often.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>

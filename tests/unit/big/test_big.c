@@ -103,7 +103,7 @@ static void slab_slices_are_no_big_block(void **state) {
     bool clean;
     (void)state;
     size_t first = runs_take(1, 1, &clean);
-    window.info[first] = (uintptr_t)&window; // any descriptor's address
+    window.info[first] = (intptr_t)&window; // any descriptor's address
     window_show_all(first, 1);
     assert_int_equal(big_usable_bytes(window_address(first)), 0);
     assert_false(big_give(window_address(first)));

@@ -46,9 +46,30 @@ UNUSED static uint32_t index_of(const struct slab *slab, const void *block) {
 
 #define MOST_BLOCKS (SLICE_BYTES / BLOCK_ALIGN)
 
+// slab_take and slab_carve write below an end, as a stack wants it; here the first block taken comes first.
+UNUSED static unsigned turned(unsigned (*take)(struct slab *, void **, unsigned), struct slab *slab, void **blocks,
+                              unsigned want) {
+    void *taken[MOST_BLOCKS + 1] = {NULL};
+    want = want < MOST_BLOCKS ? want : MOST_BLOCKS;
+    void **end = taken + 1 + want;
+    unsigned count = take(slab, end, want);
+    for (unsigned i = 0; i < count; i++)
+        blocks[i] = end[-1 - (ptrdiff_t)i];
+    MUST(end[-1 - (ptrdiff_t)count] == NULL); // nothing was written below them
+    return count;
+}
+
+UNUSED static unsigned take(struct slab *slab, void **blocks, unsigned want) {
+    return turned(slab_take, slab, blocks, want);
+}
+
+UNUSED static unsigned carve(struct slab *slab, void **blocks, unsigned want) {
+    return turned(slab_carve, slab, blocks, want);
+}
+
 // Every block of a new slab, in order; returns how many.
 UNUSED static unsigned carve_all(struct slab *slab, void **blocks) {
-    unsigned count = slab_carve(slab, blocks, MOST_BLOCKS);
+    unsigned count = carve(slab, blocks, MOST_BLOCKS);
     assert_int_equal(count, size_classes[slab->class_index].blocks);
     return count;
 }

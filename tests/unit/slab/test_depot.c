@@ -152,7 +152,7 @@ static void of_wholly_free_slabs_at_most_one_waits(void **state) {
         for (unsigned k = 0; k < SLABS; k++)
             slabs[k] = slab_make(i, &holder);
         for (unsigned k = 0; k < SLABS; k++) {
-            unsigned count = slab_carve(slabs[k], kept[k], 10);
+            unsigned count = carve(slabs[k], kept[k], 10);
             put_blocks(kept[k], count, i, &holder);
             depot_unlease(slabs[k], &holder);
         }
@@ -227,7 +227,7 @@ static void a_slab_has_one_lessee_at_a_time(void **state) {
     threads_run(THREADS, lease_and_unlease);
     assert_int_equal(depots[CLASS_FIRST].slabs, SHARED_SLABS / 2);
     assert_int_equal(depots[class_of(512)].slabs, SHARED_SLABS / 2);
-    put_blocks(kept, SHARED_SLABS, PUT_ANY_CLASS, &holder);
+    put_mixed_blocks(kept, SHARED_SLABS, &holder);
     end_all_listed(CLASS_FIRST, &holder);
     end_all_listed(class_of(512), &holder);
 }

@@ -14,8 +14,17 @@ static int start(void **state) {
     return start_slabs(state);
 }
 
+#define ANY_CLASS CLASS_NONE // by the call for blocks of any class
+
+static void put(void *const *batch, unsigned count, unsigned class_index) {
+    if (class_index == ANY_CLASS)
+        put_mixed_blocks(batch, count, &other);
+    else
+        put_blocks(batch, count, class_index, &other);
+}
+
 static void put_one(void *block, unsigned class_index) {
-    put_blocks(&block, 1, class_index, &other);
+    put(&block, 1, class_index);
 }
 
 static void what_is_put_can_be_taken_again(void **state) {
@@ -24,10 +33,10 @@ static void what_is_put_can_be_taken_again(void **state) {
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
         struct slab *slab = slab_make(i, &holder);
         unsigned all = carve_all(slab, blocks);
-        put_blocks(blocks, all, i % 2 == 0 ? i : PUT_ANY_CLASS, &holder);
+        put(blocks, all, i % 2 == 0 ? i : ANY_CLASS);
         assert_int_equal(state_of(slab), SLAB_LEASED); // the lessee's to move
         assert_true(slab_is_wholly_free(slab));
-        assert_int_equal(slab_take(slab, again, MOST_BLOCKS), all);
+        assert_int_equal(take(slab, again, MOST_BLOCKS), all);
         assert_memory_equal(blocks, again, all * sizeof *blocks);
         put_blocks(again, all, i, &holder);
         slab_give_back(slab);
@@ -70,7 +79,7 @@ static void slabs_whose_blocks_are_all_back_go_back_themselves(void **state) {
         for (unsigned done = 0; done < count;) {
             unsigned batch = 1 + (unsigned)random_below(&random, 64);
             batch = batch < count - done ? batch : count - done;
-            put_blocks(all_blocks + done, batch, random_below(&random, 2) == 0 ? i : PUT_ANY_CLASS, &other);
+            put(all_blocks + done, batch, random_below(&random, 2) == 0 ? i : ANY_CLASS);
             done += batch;
         }
         assert_true(slabs_alive(i) <= 1); // one may wait for the next lease
@@ -88,15 +97,60 @@ static void a_batch_may_come_from_many_slabs_and_classes(void **state) {
         slabs[i] = make_full(CLASS_FIRST + 5 + i % 20, &holder, kept[i]);
         batch[i] = kept[i][1];
     }
-    put_blocks(batch, SLABS, PUT_ANY_CLASS, &other);
+    put_mixed_blocks(batch, SLABS, &other);
     for (unsigned i = 0; i < SLABS; i++) {
         assert_int_equal(state_of(slabs[i]), SLAB_LISTED);
         assert_int_equal(slab_free_blocks(slabs[i]), 1);
-        put_one(kept[i][0], PUT_ANY_CLASS);
-        put_blocks(kept[i] + 2, size_classes[slabs[i]->class_index].blocks - 2u, PUT_ANY_CLASS, &other);
+        put_one(kept[i][0], ANY_CLASS);
+        put_mixed_blocks(kept[i] + 2, size_classes[slabs[i]->class_index].blocks - 2u, &other);
     }
     for (unsigned i = 0; i < 20; i++)
         end_all_listed(CLASS_FIRST + 5 + i, &holder);
+}
+
+// Neighbours are put by the row: up and down, from and to any place in the bitmap's words.
+static void rows_of_neighbours_land_where_each_belongs(void **state) {
+    static void *batch[MOST_BLOCKS], *again[MOST_BLOCKS];
+    struct random random = random_start();
+    (void)state;
+    for (unsigned i = CLASS_FIRST; i < CLASS_FIRST_LARGE; i += 4) {
+        struct slab *slab = slab_make(i, &holder);
+        unsigned all = carve_all(slab, blocks);
+        for (unsigned step = 0; step < 200; step++) {
+            unsigned first = (unsigned)random_below(&random, all);
+            unsigned count = 1 + (unsigned)random_below(&random, all - first < 127 ? all - first : 127);
+            bool down = random_below(&random, 2) == 0;
+            for (unsigned k = 0; k < count; k++)
+                batch[k] = blocks[down ? first + count - 1 - k : first + k];
+            put(batch, count, step % 3 == 0 ? ANY_CLASS : i);
+            assert_int_equal(slab_free_blocks(slab), count);
+            assert_int_equal(take(slab, again, MOST_BLOCKS), count);
+            for (unsigned k = 0; k < count; k++) // from where the last search ended, around
+                assert_true(index_of(slab, again[k]) >= first && index_of(slab, again[k]) < first + count);
+        }
+        put(blocks, all, i);
+        slab_give_back(slab);
+    }
+}
+
+static void a_row_may_run_from_one_slab_into_the_next(void **state) {
+    static void *kept[2][MOST_BLOCKS];
+    unsigned class_index = class_of(256); // fills its slices to the last byte
+    unsigned all = size_classes[class_index].blocks;
+    (void)state;
+    struct slab *slabs[2] = {make_full(class_index, &holder, kept[0]), make_full(class_index, &holder, kept[1])};
+    assert_int_equal(slabs[1]->first_slice, slabs[0]->first_slice + 1);
+    void *up[] = {kept[0][all - 2], kept[0][all - 1], kept[1][0], kept[1][1]};
+    put(up, 4, class_index);
+    void *down[] = {kept[1][3], kept[1][2], kept[0][all - 3], kept[0][all - 4]};
+    put(down, 4, class_index);
+    void *across[] = {kept[1][4], kept[0][all - 5]};
+    put(across, 2, class_index);
+    assert_int_equal(slab_free_blocks(slabs[0]), 5);
+    assert_int_equal(slab_free_blocks(slabs[1]), 5);
+    put(kept[0], all - 5, class_index);
+    put(kept[1] + 5, all - 5, class_index);
+    end_all_listed(class_index, &holder);
 }
 
 // ---- misuse
@@ -109,7 +163,7 @@ static void expect_fault(enum fault fault, const void *address, void *const *bat
     for (unsigned i = 0; i < FAULT_COUNT; i++)
         sum_before += fault_times((enum fault)i);
     capture_begin(&capture);
-    put_blocks(batch, count, class_index, &other);
+    put(batch, count, class_index);
     const char *said = capture_end(&capture);
     snprintf(where, sizeof where, " at %p (block of ", address);
     assert_int_equal(fault_times(fault), before + 1);
@@ -125,12 +179,12 @@ static void a_block_put_twice_is_seen_and_stays_single(void **state) {
     void *again[8];
     (void)state;
     struct slab *slab = slab_make(class_index, &holder);
-    slab_carve(slab, blocks, 8);
+    carve(slab, blocks, 8);
     void *twice[] = {blocks[2], blocks[3], blocks[2], blocks[4]};
     expect_fault(FAULT_double_free, blocks[2], twice, 4, class_index);     // in one batch
     expect_fault(FAULT_double_free, blocks[3], &twice[1], 1, class_index); // in two
-    expect_fault(FAULT_double_free, blocks[4], &twice[3], 1, PUT_ANY_CLASS);
-    assert_int_equal(slab_take(slab, again, 8), 3);
+    expect_fault(FAULT_double_free, blocks[4], &twice[3], 1, ANY_CLASS);
+    assert_int_equal(take(slab, again, 8), 3);
     put_blocks(blocks, 8, class_index, &holder);
     slab_give_back(slab);
 }
@@ -158,7 +212,7 @@ static void a_block_of_a_slab_that_has_gone_was_put_twice(void **state) {
     unsigned class_index = class_of(700);
     (void)state;
     struct slab *slab = slab_make(class_index, &holder);
-    slab_carve(slab, blocks, 1);
+    carve(slab, blocks, 1);
     put_one(blocks[0], class_index);
     slab_give_back(slab);
     expect_fault(FAULT_double_free, blocks[0], blocks, 1, class_index);
@@ -187,11 +241,33 @@ static void a_block_that_was_never_handed_out_is_invalid(void **state) {
     unsigned class_index = class_of(48);
     (void)state;
     struct slab *slab = slab_make(class_index, &holder);
-    slab_carve(slab, blocks, 10);
+    carve(slab, blocks, 10);
     void *beyond = slab_block(slab, 10);
     expect_fault(FAULT_invalid_pointer, beyond, &beyond, 1, class_index);
-    assert_int_equal(slab_carve(slab, blocks + 10, 1), 1);
+    assert_int_equal(carve(slab, blocks + 10, 1), 1);
     put_blocks(blocks, 11, class_index, &holder);
+    slab_give_back(slab);
+}
+
+static void a_fault_inside_a_row_leaves_the_others_in(void **state) {
+    unsigned class_index = class_of(96);
+    void *again[MOST_BLOCKS];
+    (void)state;
+    struct slab *slab = slab_make(class_index, &holder);
+    carve(slab, blocks, 100);
+    put_one(blocks[70], class_index);
+    expect_fault(FAULT_double_free, blocks[70], blocks + 60, 20, class_index); // 60 to 79, up
+    assert_int_equal(slab_free_blocks(slab), size_classes[class_index].blocks - 100u + 20);
+    void *batch[12];
+    for (unsigned i = 0; i < 12; i++)
+        batch[i] = slab_block(slab, 100 - i); // the first was never handed out
+    expect_fault(FAULT_invalid_pointer, batch[0], batch, 12, class_index);
+    for (unsigned i = 0; i < 12; i++)
+        batch[i] = slab_block(slab, 40 + i);
+    batch[5] = (char *)batch[5] + 8;
+    expect_fault(FAULT_misaligned_pointer, batch[5], batch, 12, class_index);
+    assert_int_equal(take(slab, again, MOST_BLOCKS), 20 + 11 + 11);
+    put(blocks, 100, class_index);
     slab_give_back(slab);
 }
 
@@ -199,7 +275,7 @@ static void put_is_free_says_whether_a_block_is_home(void **state) {
     unsigned class_index = class_of(160);
     (void)state;
     struct slab *slab = slab_make(class_index, &holder);
-    slab_carve(slab, blocks, 5);
+    carve(slab, blocks, 5);
     put_one(blocks[3], class_index);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(put_is_free(blocks[i]), i == 3);
@@ -225,8 +301,8 @@ static unsigned take_some(struct holder *me, struct slab **lease, unsigned class
         if (*lease == NULL)
             *lease = slab_make(class_index, me);
         MUST(*lease != NULL);
-        count = slab_take(*lease, taken, BATCH);
-        count += slab_carve(*lease, taken + count, BATCH - count);
+        count = take(*lease, taken, BATCH);
+        count += carve(*lease, taken + count, BATCH - count);
         if (slab_is_exhausted(*lease) && slab_leased_to_full(*lease))
             *lease = NULL;
     }
@@ -253,7 +329,7 @@ static void *exchange_blocks(void *number) {
             MUST(exchange_release((uint32_t *)old, 0) == 1); // release: as above
             given[back++] = old;
         }
-        put_blocks(given, back, PUT_ANY_CLASS, me);
+        put_mixed_blocks(given, back, me);
         if (step % 64 == 0 && leases[which] != NULL) {
             depot_unlease(leases[which], me);
             leases[which] = NULL;
@@ -274,7 +350,7 @@ static void no_block_is_lost_or_doubled_between_threads(void **state) {
     threads_run(THREADS, exchange_blocks);
     for (unsigned i = 0; i < SLOTS; i++)
         if (slots[i] != NULL)
-            put_one(slots[i], PUT_ANY_CLASS);
+            put_one(slots[i], ANY_CLASS);
     assert_int_equal(fault_times(FAULT_double_free), faults);
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         assert_true(slabs_alive(class_of(sizes[i])) <= 1);
@@ -289,11 +365,14 @@ int main(void) {
         TEST_BOTH(the_first_block_that_comes_back_lists_a_full_slab),
         TEST_BOTH(slabs_whose_blocks_are_all_back_go_back_themselves),
         TEST_BOTH(a_batch_may_come_from_many_slabs_and_classes),
+        TEST_BOTH(rows_of_neighbours_land_where_each_belongs),
+        TEST_BOTH(a_row_may_run_from_one_slab_into_the_next),
         TEST_BOTH(a_block_put_twice_is_seen_and_stays_single),
         TEST_BOTH(a_double_free_among_many_slabs_is_seen),
         TEST_BOTH(a_block_of_a_slab_that_has_gone_was_put_twice),
         TEST_BOTH(an_address_inside_a_block_is_misaligned),
         TEST_BOTH(a_block_that_was_never_handed_out_is_invalid),
+        TEST_BOTH(a_fault_inside_a_row_leaves_the_others_in),
         TEST_BOTH(put_is_free_says_whether_a_block_is_home),
         cmocka_unit_test(no_block_is_lost_or_doubled_between_threads),
     };

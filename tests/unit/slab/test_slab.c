@@ -61,7 +61,7 @@ static void carving_hands_out_each_block_once_in_order(void **state) {
         while (carved < size_classes[i].blocks) {
             unsigned want = 1 + (unsigned)random_below(&random, 70);
             unsigned left = size_classes[i].blocks - carved;
-            unsigned count = slab_carve(slab, blocks, want);
+            unsigned count = carve(slab, blocks, want);
             assert_int_equal(count, want < left ? want : left);
             assert_int_equal(slab_is_carved(slab), count == left);
             for (unsigned k = 0; k < count; k++)
@@ -69,7 +69,7 @@ static void carving_hands_out_each_block_once_in_order(void **state) {
             carved += count;
             assert_int_equal(slab->carved, carved);
         }
-        assert_int_equal(slab_carve(slab, blocks, 1), 0);
+        assert_int_equal(carve(slab, blocks, 1), 0);
         put_all_and_end(slab);
     }
 }
@@ -92,7 +92,7 @@ static void taking_clears_what_was_put_back(void **state) {
             }
             assert_int_equal(slab_free_blocks(slab), back);
             unsigned want = 1 + (unsigned)random_below(&random, 30);
-            unsigned count = slab_take(slab, blocks, want);
+            unsigned count = take(slab, blocks, want);
             assert_int_equal(count, want < back ? want : back);
             for (unsigned k = 0; k < count; k++) {
                 assert_true(index_of(slab, blocks[k]) < all && is_back[index_of(slab, blocks[k])]);
@@ -108,10 +108,10 @@ static void taking_clears_what_was_put_back(void **state) {
 static void blocks_never_handed_out_are_not_taken(void **state) {
     (void)state;
     struct slab *slab = slab_make(class_of(64), &holder);
-    assert_int_equal(slab_take(slab, blocks, 10), 0);
-    assert_int_equal(slab_carve(slab, blocks, 3), 3);
+    assert_int_equal(take(slab, blocks, 10), 0);
+    assert_int_equal(carve(slab, blocks, 3), 3);
     put_bit(slab, 1);
-    assert_int_equal(slab_take(slab, blocks, 10), 1);
+    assert_int_equal(take(slab, blocks, 10), 1);
     assert_ptr_equal(blocks[0], slab_block(slab, 1));
     assert_false(slab_is_exhausted(slab)); // there is more to carve
     put_all_and_end(slab);
@@ -123,7 +123,7 @@ static void a_slab_is_wholly_free_when_every_carved_block_is_back(void **state) 
         struct slab *slab = slab_make(i, &holder);
         assert_true(slab_is_wholly_free(slab));
         unsigned half = (size_classes[i].blocks + 1u) / 2;
-        assert_int_equal(slab_carve(slab, blocks, half), half);
+        assert_int_equal(carve(slab, blocks, half), half);
         for (uint32_t index = half; index > 0; index--) {
             assert_false(slab_is_wholly_free(slab));
             put_bit(slab, index - 1);
@@ -148,7 +148,7 @@ static void a_block_that_comes_back_just_then_keeps_the_lease(void **state) {
     put_bit(slab, 5); // by a thread that still saw LEASED
     assert_false(slab_leased_to_full(slab));
     assert_int_equal(state_of(slab), SLAB_LEASED);
-    assert_int_equal(slab_take(slab, blocks, 9), 1);
+    assert_int_equal(take(slab, blocks, 9), 1);
     put_all_and_end(slab);
 }
 
@@ -194,14 +194,14 @@ static void descriptors_are_reused_for_slabs_with_equal_bitmaps(void **state) {
 static void give_back_with_a_block_out(void *context) {
     (void)context;
     struct slab *slab = slab_make(class_of(100), &holder);
-    slab_carve(slab, blocks, 2);
+    carve(slab, blocks, 2);
     put_bit(slab, 0);
     slab_give_back(slab);
 }
 
 static void take_without_lease(void *context) {
     (void)context;
-    slab_take(make_full(class_of(100), &holder, blocks), blocks, 1);
+    take(make_full(class_of(100), &holder, blocks), blocks, 1);
 }
 
 static void checked_builds_stop_at_a_broken_rule(void **state) {
