@@ -66,7 +66,7 @@ static void what_is_called_zeroed_is_zero(void **state) {
     struct random random = random_start();
     unsigned dirty = 0, clean = 0;
     (void)state;
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < (SANITIZED ? 60 : 200); i++) {
         bool zeroed = false;
         size_t bytes = sizes[random_below(&random, COUNT_OF(sizes))];
         char *block = big_take(bytes, 1, &zeroed);
@@ -172,6 +172,8 @@ static void random_blocks_never_overlap(void **state) {
         size_t bytes;
     } held[BLOCKS] = {{NULL, 0}};
     struct random random = random_start();
+    struct mapping_totals mappings = mapping_count();
+    size_t in_use = runs_count().in_use_slices;
     (void)state;
     for (unsigned step = 0; step < (SANITIZED ? 200 : 600); step++) {
         unsigned which = (unsigned)random_below(&random, BLOCKS);
@@ -196,8 +198,8 @@ static void random_blocks_never_overlap(void **state) {
     }
     for (unsigned i = 0; i < BLOCKS; i++)
         assert_true(held[i].block == NULL || big_give(held[i].block));
-    assert_int_equal(runs_count().in_use_slices, 0);
-    assert_int_equal(mapping_count().bytes, 0);
+    assert_int_equal(runs_count().in_use_slices, in_use);
+    assert_int_equal(mapping_count().bytes, mappings.bytes);
 }
 
 static void impossible_sizes_are_null(void **state) {

@@ -47,11 +47,12 @@ static void a_class_keeps_no_more_bytes_than_its_share(void **state) {
         bool large = i >= CLASS_FIRST_LARGE;
         size_t kept = snapshot.depth[i] * bytes_like_the_real_classes(i);
         size_t share = large ? STACK_LARGE_CLASS_BYTES : STACK_CLASS_BYTES;
-        size_t least = large ? 1 : STACK_MIN_DEPTH;
+        size_t least = large ? 1 : STACK_FINE_LEAST_DEPTH;
         assert_true(kept <= share || snapshot.depth[i] == least);
         assert_true(kept + bytes_like_the_real_classes(i) > share || snapshot.depth[i] == STACK_MAX_DEPTH);
     }
-    assert_int_equal(snapshot.large_bytes, STACK_LARGE_BYTES);
+    assert_int_equal(snapshot.thread_bytes, STACK_THREAD_BYTES);
+    assert_int_equal(snapshot.all_threads_bytes, STACK_ALL_THREADS_BYTES);
 }
 
 static void smaller_blocks_never_get_shallower_stacks(void **state) {
@@ -79,7 +80,7 @@ static void *read_snapshots(void *number) {
     unsigned torn = 0;
     for (size_t last = 0; last < SNAPSHOTS - 1;) {
         const struct snapshot *snapshot = snapshot_now();
-        size_t index = snapshot->large_bytes;
+        size_t index = snapshot->thread_bytes;
         torn += index < last || snapshot->depth[CLASS_FIRST] != (uint8_t)index ||
                 snapshot->batch[CLASS_COUNT - 1] != (uint8_t)(index * 3);
         last = index;
@@ -98,7 +99,7 @@ static void readers_see_whole_snapshots_in_order(void **state) {
     for (size_t i = 1; i < SNAPSHOTS; i++) {
         all_snapshots[i].depth[CLASS_FIRST] = (uint8_t)i;
         all_snapshots[i].batch[CLASS_COUNT - 1] = (uint8_t)(i * 3);
-        all_snapshots[i].large_bytes = i;
+        all_snapshots[i].thread_bytes = i;
         snapshot_publish(&all_snapshots[i]);
     }
     assert_int_equal(pthread_join(reader, &torn), 0);

@@ -130,7 +130,7 @@ static void model_give(struct random *random) {
     struct runs_totals totals = runs_count();
     size_t share = totals.in_use_slices / options.retain_share;
     size_t least = options.retain_min >> SLICE_SHIFT;
-    assert_true(totals.retained_slices <= (share > least ? share : least)); // R2
+    assert_true(totals.retained_slices <= (share > least ? share : least) + totals.allowance_slices); // R2
     run->slices = keep;
     if (keep == 0)
         *run = model.held[--model.held_count];
@@ -200,6 +200,7 @@ static void everything_is_clean_after_a_purge_of_all(void **state) {
     assert_true(clean);
     runs_give(first, 40);
     assert_int_equal(runs_count().purges, totals.purges); // 40 slices are within what may be retained
+    assert_true(runs_purge(0));
 }
 
 static void a_run_with_one_used_slice_is_not_clean(void **state) {
@@ -272,9 +273,46 @@ static void more_than_the_bound_goes_back_at_once_and_less_stays(void **state) {
     runs_give(first, 16);
     assert_int_equal(runs_count().retained_slices, 16);
     runs_give(first + 16, slices - 16);
-    assert_true(runs_count().retained_slices <= options.retain_min >> SLICE_SHIFT);
-    assert_true(runs_count().retained_slices > 0);
+    struct runs_totals totals = runs_count();
+    assert_true(totals.retained_slices <= (options.retain_min >> SLICE_SHIFT) + totals.allowance_slices);
+    assert_true(totals.retained_slices > 0);
     runs_purge(0);
+}
+
+// R4, in a process that has purged nothing yet.
+static void purge_and_take_again(void *context) {
+    enum { SLICES = 1024 };
+    bool clean;
+    (void)context;
+    options.retain_min = 0;
+    options.retain_share = 1000000;
+    MUST(runs_count().allowance_slices == 0);
+    size_t first = runs_take(SLICES, 1, &clean);
+    MUST(clean);
+    runs_give(first, SLICES);
+    MUST(runs_count().retained_slices == 0 && runs_count().refaulted_slices == 0); // the first burst goes back at once
+    MUST(runs_take(SLICES, 1, &clean) == first && clean);
+    MUST(runs_count().refaulted_slices == SLICES && runs_count().allowance_slices == SLICES);
+    runs_give(first, SLICES);
+    size_t allowance = runs_count().allowance_slices;
+    MUST(allowance < SLICES && allowance > SLICES / 2); // fading, slowly
+    MUST(runs_count().retained_slices <= allowance && runs_count().retained_slices > 0);
+    uint64_t purges = runs_count().purges, refaulted = runs_count().refaulted_slices;
+    for (unsigned i = 0; i < 20; i++) { // a loop over as much: purges become rare
+        runs_take(SLICES / 2, 1, &clean);
+        runs_give(first, SLICES / 2);
+    }
+    MUST(runs_count().purges == purges && runs_count().refaulted_slices == refaulted);
+    for (unsigned i = 0; i < SLICES * REFAULT_FADE_SHARE / 8; i++) { // traffic that needs little
+        first = runs_take(8, 1, &clean);
+        runs_give(first, 8);
+    }
+    MUST(runs_count().allowance_slices == 0);
+}
+
+static void a_loop_over_the_same_memory_stops_paying_for_purges(void **state) {
+    (void)state;
+    child_must_succeed(purge_and_take_again, NULL);
 }
 
 static void impossible_runs_are_refused(void **state) {
@@ -389,6 +427,7 @@ int main(void) {
         cmocka_unit_test(at_the_end_of_memory_a_purge_under_way_is_waited_for),
     };
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loop_over_the_same_memory_stops_paying_for_purges),
         cmocka_unit_test(random_takes_and_gives_agree_with_a_model),
         cmocka_unit_test(everything_is_clean_after_a_purge_of_all),
         cmocka_unit_test(a_run_with_one_used_slice_is_not_clean),
