@@ -111,7 +111,7 @@ static void *move_block(void *block, size_t old_bytes, size_t bytes) {
 
 // A run that can't grow moves once into a mapping of its own, which the kernel can move without copying from then on.
 static void *move_run(void *block, size_t old_bytes, size_t bytes) {
-    void *moved = bytes <= PTRDIFF_MAX ? mapping_make(bytes, 1) : NULL;
+    void *moved = mapping_make(bytes, 1);
     if (moved == NULL)
         return move_block(block, old_bytes, bytes);
     memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
@@ -126,6 +126,8 @@ void *call_realloc(void *block, size_t bytes) {
         call_free(block);
         return NULL;
     }
+    if (UNLIKELY(bytes > PTRDIFF_MAX))
+        return call_no_memory();
     size_t old_bytes = call_usable_bytes(block);
     if (UNLIKELY(old_bytes == 0))
         return foreign_realloc(block, bytes);

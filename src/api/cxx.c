@@ -1,5 +1,8 @@
 // The C++ allocation operators under their mangled names, in C: programs without C++ need no C++ library.
 //
+// A program may replace the plain forms and expect the others to follow: they call the plain ones by name, through
+// the dynamic linker's table; being weak, all of them give way to a program's own in a static link.
+//
 // On failure they do as the standard asks: call the new handler until there is memory, else throw std::bad_alloc. Both
 // come from the C++ library that the program has (weak symbols); without one there is nobody who could catch.
 #include "api/calls.h"
@@ -42,40 +45,7 @@ static COLD void *cxx_new_failed(size_t bytes, size_t align) {
     os_abort();
 }
 
-ALWAYS_INLINE void *cxx_new(size_t bytes) {
-    void *block = call_malloc(bytes);
-    return LIKELY(block != NULL) ? block : cxx_new_failed(bytes, BLOCK_ALIGN);
-}
-
-static void *cxx_new_aligned(size_t bytes, size_t align) {
-    void *block = bits_is_power_of_two(align) ? call_aligned(bytes, align) : NULL;
-    return LIKELY(block != NULL) ? block : cxx_new_failed(bytes, align);
-}
-
-// The nothrow forms. A handler may throw, which C can't catch: on failure the C++ library's own form is asked, which
-// calls the throwing one and catches.
-static COLD void *cxx_new_nothrow_failed(size_t bytes, const void *tag) {
-    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))os_next_function("_ZnwmRKSt9nothrow_t");
-    return next != NULL ? next(bytes, tag) : cxx_new_retry(bytes, BLOCK_ALIGN);
-}
-
-static COLD void *cxx_new_aligned_nothrow_failed(size_t bytes, size_t align, const void *tag) {
-    void *(*next)(size_t, size_t, const void *) =
-        (void *(*)(size_t, size_t, const void *))os_next_function("_ZnwmSt11align_val_tRKSt9nothrow_t");
-    return next != NULL ? next(bytes, align, tag) : cxx_new_retry(bytes, align);
-}
-
-static void *cxx_new_nothrow(size_t bytes, const void *tag) {
-    void *block = call_malloc(bytes);
-    return LIKELY(block != NULL) ? block : cxx_new_nothrow_failed(bytes, tag);
-}
-
-static void *cxx_new_aligned_nothrow(size_t bytes, size_t align, const void *tag) {
-    void *block = bits_is_power_of_two(align) ? call_aligned(bytes, align) : NULL;
-    return LIKELY(block != NULL) ? block : cxx_new_aligned_nothrow_failed(bytes, align, tag);
-}
-
-#define OPERATOR __attribute__((visibility("default")))
+#define OPERATOR __attribute__((visibility("default"), weak))
 
 // operator new, new[]: plain, nothrow, aligned, aligned nothrow. `tag` is a std::nothrow_t.
 OPERATOR void *_Znwm(size_t bytes);
@@ -100,63 +70,28 @@ OPERATOR void _ZdaPvmSt11align_val_t(void *block, size_t bytes, size_t align);
 OPERATOR void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag);
 OPERATOR void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag);
 
+// --- The plain forms
+// ---------------------------------------------------------------------------------------------------
+
+static void *cxx_new(size_t bytes) {
+    void *block = call_malloc(bytes);
+    return LIKELY(block != NULL) ? block : cxx_new_failed(bytes, BLOCK_ALIGN);
+}
+
+static void *cxx_new_aligned(size_t bytes, size_t align) {
+    void *block = bits_is_power_of_two(align) ? call_aligned(bytes, align) : NULL;
+    return LIKELY(block != NULL) ? block : cxx_new_failed(bytes, align);
+}
+
 void *_Znwm(size_t bytes) {
     return cxx_new(bytes);
-}
-
-void *_Znam(size_t bytes) {
-    return cxx_new(bytes);
-}
-
-void *_ZnwmRKSt9nothrow_t(size_t bytes, const void *tag) {
-    return cxx_new_nothrow(bytes, tag);
-}
-
-void *_ZnamRKSt9nothrow_t(size_t bytes, const void *tag) {
-    return cxx_new_nothrow(bytes, tag);
 }
 
 void *_ZnwmSt11align_val_t(size_t bytes, size_t align) {
     return cxx_new_aligned(bytes, align);
 }
 
-void *_ZnamSt11align_val_t(size_t bytes, size_t align) {
-    return cxx_new_aligned(bytes, align);
-}
-
-void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t bytes, size_t align, const void *tag) {
-    return cxx_new_aligned_nothrow(bytes, align, tag);
-}
-
-void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t bytes, size_t align, const void *tag) {
-    return cxx_new_aligned_nothrow(bytes, align, tag);
-}
-
 void _ZdlPv(void *block) {
-    call_free(block);
-}
-
-void _ZdaPv(void *block) {
-    call_free(block);
-}
-
-void _ZdlPvRKSt9nothrow_t(void *block, const void *tag) {
-    (void)tag;
-    call_free(block);
-}
-
-void _ZdaPvRKSt9nothrow_t(void *block, const void *tag) {
-    (void)tag;
-    call_free(block);
-}
-
-void _ZdlPvm(void *block, size_t bytes) {
-    (void)bytes;
-    call_free(block);
-}
-
-void _ZdaPvm(void *block, size_t bytes) {
-    (void)bytes;
     call_free(block);
 }
 
@@ -165,31 +100,108 @@ void _ZdlPvSt11align_val_t(void *block, size_t align) {
     call_free(block);
 }
 
+// --- The array forms follow them
+// ---------------------------------------------------------------------------------------
+
+void *_Znam(size_t bytes) {
+    return _Znwm(bytes);
+}
+
+void *_ZnamSt11align_val_t(size_t bytes, size_t align) {
+    return _ZnwmSt11align_val_t(bytes, align);
+}
+
+void _ZdaPv(void *block) {
+    _ZdlPv(block);
+}
+
 void _ZdaPvSt11align_val_t(void *block, size_t align) {
-    (void)align;
-    call_free(block);
+    _ZdlPvSt11align_val_t(block, align);
+}
+
+// --- The nothrow forms
+// -------------------------------------------------------------------------------------------------
+
+// A plain form of the program's, or a handler, may throw, which C can't catch. Then the C++ library's own form is
+// asked, which calls the plain one and catches.
+static COLD void *cxx_library_nothrow(const char *name, size_t bytes, const void *tag) {
+    void *(*next)(size_t, const void *) = (void *(*)(size_t, const void *))os_next_function(name);
+    return next != NULL ? next(bytes, tag) : cxx_new_retry(bytes, BLOCK_ALIGN);
+}
+
+static COLD void *cxx_library_aligned_nothrow(const char *name, size_t bytes, size_t align, const void *tag) {
+    void *(*next)(size_t, size_t, const void *) = (void *(*)(size_t, size_t, const void *))os_next_function(name);
+    return next != NULL ? next(bytes, align, tag) : cxx_new_retry(bytes, align);
+}
+
+// Is the plain form that the program calls this library's?
+#define IS_OURS(plain) ((plain) == (__typeof__(&(plain)))cxx_##plain##_here)
+static void *cxx__Znwm_here(size_t bytes) __attribute__((alias("_Znwm")));
+static void *cxx__ZnwmSt11align_val_t_here(size_t bytes, size_t align) __attribute__((alias("_ZnwmSt11align_val_t")));
+
+void *_ZnwmRKSt9nothrow_t(size_t bytes, const void *tag) {
+    void *block = LIKELY(IS_OURS(_Znwm)) ? call_malloc(bytes) : NULL;
+    return LIKELY(block != NULL) ? block : cxx_library_nothrow("_ZnwmRKSt9nothrow_t", bytes, tag);
+}
+
+void *_ZnamRKSt9nothrow_t(size_t bytes, const void *tag) {
+    void *block = LIKELY(IS_OURS(_Znwm)) ? call_malloc(bytes) : NULL;
+    return LIKELY(block != NULL) ? block : cxx_library_nothrow("_ZnamRKSt9nothrow_t", bytes, tag);
+}
+
+void *_ZnwmSt11align_val_tRKSt9nothrow_t(size_t bytes, size_t align, const void *tag) {
+    bool ours = IS_OURS(_ZnwmSt11align_val_t) && bits_is_power_of_two(align);
+    void *block = LIKELY(ours) ? call_aligned(bytes, align) : NULL;
+    const char *name = "_ZnwmSt11align_val_tRKSt9nothrow_t";
+    return LIKELY(block != NULL) ? block : cxx_library_aligned_nothrow(name, bytes, align, tag);
+}
+
+void *_ZnamSt11align_val_tRKSt9nothrow_t(size_t bytes, size_t align, const void *tag) {
+    bool ours = IS_OURS(_ZnwmSt11align_val_t) && bits_is_power_of_two(align);
+    void *block = LIKELY(ours) ? call_aligned(bytes, align) : NULL;
+    const char *name = "_ZnamSt11align_val_tRKSt9nothrow_t";
+    return LIKELY(block != NULL) ? block : cxx_library_aligned_nothrow(name, bytes, align, tag);
+}
+
+void _ZdlPvRKSt9nothrow_t(void *block, const void *tag) {
+    (void)tag;
+    _ZdlPv(block);
+}
+
+void _ZdaPvRKSt9nothrow_t(void *block, const void *tag) {
+    (void)tag;
+    _ZdaPv(block);
+}
+
+void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag) {
+    (void)tag;
+    _ZdlPvSt11align_val_t(block, align);
+}
+
+void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag) {
+    (void)tag;
+    _ZdaPvSt11align_val_t(block, align);
+}
+
+// --- The sized forms
+// ---------------------------------------------------------------------------------------------------
+
+void _ZdlPvm(void *block, size_t bytes) {
+    (void)bytes;
+    _ZdlPv(block);
+}
+
+void _ZdaPvm(void *block, size_t bytes) {
+    (void)bytes;
+    _ZdaPv(block);
 }
 
 void _ZdlPvmSt11align_val_t(void *block, size_t bytes, size_t align) {
     (void)bytes;
-    (void)align;
-    call_free(block);
+    _ZdlPvSt11align_val_t(block, align);
 }
 
 void _ZdaPvmSt11align_val_t(void *block, size_t bytes, size_t align) {
     (void)bytes;
-    (void)align;
-    call_free(block);
-}
-
-void _ZdlPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag) {
-    (void)align;
-    (void)tag;
-    call_free(block);
-}
-
-void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, const void *tag) {
-    (void)align;
-    (void)tag;
-    call_free(block);
+    _ZdaPvSt11align_val_t(block, align);
 }

@@ -82,8 +82,7 @@ static void say_xml(struct report *report) {
 EXPORT int malloc_info(int settings, FILE *stream) {
     struct report report;
     if (settings != 0 || stream == NULL) {
-        errno = EINVAL;
-        return -1;
+        return EINVAL; // as glibc: returned, not set
     }
     report_to_memory(&report, NULL, 0);
     say_xml(&report);

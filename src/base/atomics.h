@@ -14,7 +14,7 @@
 // Relaxed accesses of the fast path. GCC folds neither thread-local addresses nor its register choice around __atomic
 // accesses, which costs malloc and free three instructions. These are plain accesses of aligned words, compiled to the
 // same single loads and stores (tests/asm checks them); under the race detector they are what they mean.
-#ifdef __SANITIZE_THREAD__
+#ifdef HAKMEM_NO_OVERRIDE // sanitized builds
 #define load_fast(address) load_relaxed(address)
 #define store_fast(address, value) store_relaxed(address, value)
 #else

@@ -88,12 +88,17 @@ bool mapping_find(const void *block, struct mapping *found) {
     return true;
 }
 
+// Whole pages, and no less than a slice: at most one block starts in an entry's 64 KiB then.
+static size_t mapping_round(size_t bytes) {
+    return bits_align_up(bytes < SLICE_BYTES ? SLICE_BYTES : bytes, os_facts.page_bytes);
+}
+
 void *mapping_make(size_t bytes, size_t align) {
     size_t page = os_facts.page_bytes;
     size_t surplus = align > page ? align - page : 0;
-    if (bytes > PTRDIFF_MAX - surplus - page)
+    if (bytes > PTRDIFF_MAX - surplus - SLICE_BYTES - page)
         return NULL;
-    bytes = bits_align_up(bytes, page);
+    bytes = mapping_round(bytes);
     void *memory = os_map(bytes + surplus);
     if (memory == NULL)
         return NULL;
@@ -140,7 +145,7 @@ void *mapping_resize(void *block, size_t bytes) {
     struct mapping seen;
     if (bytes > PTRDIFF_MAX - os_facts.page_bytes || !mapping_find(block, &seen))
         return NULL;
-    bytes = bits_align_up(bytes, os_facts.page_bytes);
+    bytes = mapping_round(bytes);
     if (bytes != seen.bytes && !os_remap_in_place(block, seen.bytes, bytes))
         return mapping_move(&seen, bytes);
     store_relaxed(&entry_of(leaf_find(seen.block), seen.block)->bytes, bytes);

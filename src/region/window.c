@@ -40,7 +40,8 @@ static bool window_reserve_tables(void) {
     window.info = (intptr_t *)(void *)(tables + 2 * guard + views);
     window_group_records = (uintptr_t)tables + 3 * guard + views + info;
     window_index_records = (uintptr_t)tables + 4 * guard + views + info + records;
-    return os_commit((void *)window_index_records, index) == 0 && os_commit_readable(window.views, views) == 0;
+    return os_commit((void *)window_index_records, index) == 0 && os_commit_readable(window.views, views) == 0 &&
+           os_commit_readable(window.info, info) == 0;
 }
 
 // Commits each table's part for slices [window_table_slices, slices).
@@ -90,9 +91,9 @@ static bool window_try_base(uintptr_t base) {
     return true;
 }
 
-// Sanitizers place their shadows by fixed rules; there a place of the kernel's choice is the right one.
+// Sanitizers, whose builds override nothing, place their shadows by fixed rules: there the kernel has to choose.
 static bool window_may_choose_place(void) {
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef HAKMEM_NO_OVERRIDE
     return false;
 #else
     return sizeof(uintptr_t) == 8;

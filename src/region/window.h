@@ -11,8 +11,8 @@
 //
 // W1. A slice's class does not change while one of its blocks is live; hence relaxed access: whoever holds a pointer to
 //     a block got it after the views were written. A stale view costs locality, never correctness.
-// W2. base, limit, views, info are set once, before the first block exists. All views can be read at any time: what was
-//     never written is CLASS_NONE.
+// W2. base, limit, views, info are set once, before the first block exists. All views and infos can be read at any
+//     time: what was never written is CLASS_NONE and 0.
 #ifndef REGION_WINDOW_H
 #define REGION_WINDOW_H
 

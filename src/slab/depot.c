@@ -33,7 +33,7 @@ void depot_holder_start(struct holder *holder, unsigned tag) {
 static void depot_add(struct depot *depot, struct slab *slab) {
     struct holder *holder = slab->holder;
     unsigned class_index = slab->class_index;
-    depot->slabs++;
+    store_relaxed(&depot->slabs, depot->slabs + 1); // read without the lock in depot_lease
     if (!class_is_held(class_index) || holder->ended) {
         list_add_last(&depot->listed, &slab->link);
         return;
@@ -46,7 +46,7 @@ static void depot_add(struct depot *depot, struct slab *slab) {
 static void depot_remove(struct depot *depot, struct slab *slab) {
     struct holder *holder = slab->holder;
     unsigned class_index = slab->class_index;
-    depot->slabs--;
+    store_relaxed(&depot->slabs, depot->slabs - 1); // as in depot_add
     list_remove(&slab->link);
     if (class_is_held(class_index) && list_is_empty(&holder->listed[class_index]))
         list_remove(&holder->depot_link[class_index]);
