@@ -11,8 +11,7 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
-// Threads may have stacks of 16 KiB: the sums stand here, one caller at a time.
-static struct lock statistics_lock = LOCK_INIT(statistics);
+// Threads may have stacks of 16 KiB: the sums stand here. Under registry.statistics_lock.
 static struct statistics sums;
 
 static void add_class(struct statistics_class *sum, const struct heap *heap, unsigned class_index) {
@@ -87,10 +86,10 @@ static void fill_full(struct hakmem_stats *full) {
 void statistics_fill(struct hakmem_stats *out) {
     struct hakmem_stats full;
     size_t size = out->size < sizeof full ? out->size : sizeof full;
-    lock_acquire(&statistics_lock);
+    lock_acquire(&registry.statistics_lock);
     sum_all();
     fill_full(&full);
-    lock_release(&statistics_lock);
+    lock_release(&registry.statistics_lock);
     memcpy(out, &full, size);
     out->size = size;
 }
@@ -151,7 +150,7 @@ static void json_class(struct report *report, unsigned class_index) {
 void statistics_say_json(struct report *report) {
     struct hakmem_stats full;
     struct field fields[FIELDS_MOST];
-    lock_acquire(&statistics_lock);
+    lock_acquire(&registry.statistics_lock);
     sum_all();
     fill_full(&full);
     report_text(report, "{\n  \"allocator\": \"hakmem\",\n  \"version\": \"");
@@ -176,7 +175,7 @@ void statistics_say_json(struct report *report) {
         separator = ",\n";
     }
     report_text(report, "\n  ]\n}\n");
-    lock_release(&statistics_lock);
+    lock_release(&registry.statistics_lock);
 }
 
 static void text_class(struct report *report, unsigned class_index) {
@@ -197,7 +196,7 @@ static void text_class(struct report *report, unsigned class_index) {
 void statistics_say_text(struct report *report) {
     struct hakmem_stats full;
     struct field fields[FIELDS_MOST];
-    lock_acquire(&statistics_lock);
+    lock_acquire(&registry.statistics_lock);
     sum_all();
     fill_full(&full);
     report_text(report, "hakmem ");
@@ -216,11 +215,11 @@ void statistics_say_text(struct report *report) {
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         if (sums.classes[i].counters.refilled_blocks != 0)
             text_class(report, i);
-    lock_release(&statistics_lock);
+    lock_release(&registry.statistics_lock);
 }
 
 void statistics_say_xml_sizes(struct report *report) {
-    lock_acquire(&statistics_lock);
+    lock_acquire(&registry.statistics_lock);
     sum_all();
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         if (sums.classes[i].cached_blocks == 0)
@@ -235,7 +234,7 @@ void statistics_say_xml_sizes(struct report *report) {
         report_number(report, sums.classes[i].cached_blocks);
         report_text(report, "\"/>\n");
     }
-    lock_release(&statistics_lock);
+    lock_release(&registry.statistics_lock);
 }
 
 void statistics_at_exit(void) {

@@ -12,9 +12,10 @@
 
 // Every lock of the library in rank order.
 static void for_each_lock(void (*act)(struct lock *lock)) {
+    act(&registry.statistics_lock);
     act(&registry.lock);
-    act(&runs_grow_lock);
     act(&registry.spare_lock);
+    act(&runs_grow_lock);
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         act(&depots[i].lock);
     act(&runs_lock);

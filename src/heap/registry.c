@@ -21,7 +21,8 @@ INTERNAL __thread struct stacks *thread_stacks_pointer __attribute__((tls_model(
 INTERNAL __thread struct stacks thread_stacks __attribute__((tls_model("initial-exec"))) = STACKS_INITIAL;
 #endif
 
-INTERNAL struct registry registry = {.lock = LOCK_INIT(registry), .spare_lock = LOCK_INIT(spare)};
+INTERNAL struct registry registry = {
+    .lock = LOCK_INIT(registry), .spare_lock = LOCK_INIT(spare), .statistics_lock = LOCK_INIT(statistics)};
 INTERNAL uint32_t heap_trim_turn;
 
 #ifdef HAKMEM_TLS_POINTER

@@ -8,13 +8,14 @@
 struct registry {
     struct lock lock;
     struct lock spare_lock;
-    struct list all;            // heaps, by link; only grows. Under lock
-    struct list without_thread; // heaps to reuse, by free_link. Under lock
-    struct list orphans;        // after fork: heaps whose stacks still hold blocks, by free_link. Under lock
-    uint32_t orphan_count;      // hint for readers without the lock
-    uint32_t heaps;             // made so far. Under lock
-    uint32_t threads;           // that have a heap. Under lock; read without it as a hint
-    struct heap *spare;         // serves threads without a heap. Under spare_lock
+    struct lock statistics_lock; // for whoever sums the counters of all heaps
+    struct list all;             // heaps, by link; only grows. Under lock
+    struct list without_thread;  // heaps to reuse, by free_link. Under lock
+    struct list orphans;         // after fork: heaps whose stacks still hold blocks, by free_link. Under lock
+    uint32_t orphan_count;       // hint for readers without the lock
+    uint32_t heaps;              // made so far. Under lock
+    uint32_t threads;            // that have a heap. Under lock; read without it as a hint
+    struct heap *spare;          // serves threads without a heap. Under spare_lock
 };
 SHARED struct registry registry;
 
