@@ -5,18 +5,27 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
-enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_STARTED, PROCESS_FAILED };
+enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_STARTED };
 
 static uint32_t process_state;
 static struct snapshot snapshot_initial;
 
-static bool process_start_parts(void) {
+// What can't fail, once.
+static void process_start_tables(void) {
+    static bool done; // by the one thread that starts the process
+    if (done)
+        return;
+    done = true;
     os_start();
     options_read(os_environment());
     size_class_start();
     snapshot_default(&snapshot_initial, size_class_bytes);
     snapshot_publish(&snapshot_initial);
     depot_start();
+}
+
+static bool process_start_parts(void) {
+    process_start_tables();
     if (!window_start() || !runs_start())
         return false;
     registry_start();
@@ -28,7 +37,8 @@ static COLD bool process_start_slow(void) {
     if (swap_acquire(&process_state, expected, PROCESS_STARTING)) { // acquire: none before; one thread wins
         bool started = process_start_parts();
         // release: what was set up comes before; pairs with the load in heap_process_start
-        store_release(&process_state, (uint32_t)(started ? PROCESS_STARTED : PROCESS_FAILED));
+        // Where it failed for lack of memory, the next call tries again.
+        store_release(&process_state, (uint32_t)(started ? PROCESS_STARTED : PROCESS_NEW)); // order: as above
         os_wake_all(&process_state);
         if (started)
             os_fork_register(heap_fork_prepare, heap_fork_parent, heap_fork_child); // may allocate: after the start
