@@ -8,6 +8,7 @@ int early_library_answer(void);
 
 static void *from_resolver, *from_preinit, *from_constructor, *from_main, *from_exit_handler;
 
+#ifdef WITH_RESOLVER
 // ---- resolver: runs while this program is relocated; only what is relocated already may be called
 
 static int indirect_body(void) {
@@ -25,6 +26,7 @@ static int (*resolve_indirect(void))(void) {
 }
 
 static int indirect(void) __attribute__((ifunc("resolve_indirect")));
+#endif
 
 // ---- before main
 
@@ -62,8 +64,10 @@ static void exit_handler(void) {
 
 int main(void) {
     prove_hakmem_serves();
+#ifdef WITH_RESOLVER
     CHECK(indirect() == 42);
     CHECK(from_resolver != NULL && ((unsigned char *)from_resolver)[299] == 0x55);
+#endif
     CHECK(from_preinit != NULL && from_constructor != NULL);
 #ifdef WITH_LIBRARY
     CHECK(early_library_answer() == 42);
