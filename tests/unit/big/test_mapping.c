@@ -32,7 +32,6 @@ static bool is_mapped(const void *start, size_t bytes) {
 static void fill(char *block, size_t bytes, char letter) {
     for (size_t offset = 0; offset < bytes; offset += page)
         block[offset] = (char)(letter + offset / page % 64);
-    block[bytes - 1] = letter;
 }
 
 static bool holds(const char *block, size_t bytes, char letter) {

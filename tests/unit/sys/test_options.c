@@ -3,6 +3,7 @@
 #include "unit/unit.h"
 
 #include "sys/options.h"
+#include "sys/os.h"
 
 enum kind { CHOICE, SIZE, NUMBER, TEXT };
 
@@ -40,7 +41,8 @@ static const char *read_environment(bool secure, const char *first, const char *
     for (unsigned i = 0; i < 3; i++)
         snprintf(variables[i], sizeof variables[i], "%s", given[i] != NULL ? given[i] : "OTHER=1");
     capture_begin(&capture);
-    options_read(environment, secure);
+    os_facts.secure = secure;
+    options_read(environment);
     return capture_end(&capture);
 }
 
@@ -76,7 +78,7 @@ static int remember_defaults(void **state) {
 static void without_variables_the_defaults_of_the_table_hold(void **state) {
     (void)state;
     assert_string_equal(read_environment(false, NULL, NULL, NULL), "");
-    options_read(NULL, false);
+    options_read(NULL);
     assert_all_default();
 #define OPTION_CHOICE(name, initial, allowed, safe, help) assert_int_equal(options.name, initial);
 #define OPTION_SIZE(name, initial, minimum, maximum, safe, help) assert_int_equal(options.name, initial);
