@@ -66,4 +66,8 @@
 #include "api/info.c"
 
 #include "api/cxx.c"
+
+#ifdef HAKMEM_PRELOAD // libhakmem.so alone: an archive would hide a static program's own dlopen
+#include "api/dlopen.c"
+#endif
 #endif

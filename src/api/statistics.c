@@ -239,18 +239,19 @@ void statistics_say_xml_sizes(struct report *report) {
 
 void statistics_at_exit(void) {
     struct report report;
-    int descriptor = 2;
+    int descriptor = os_standard_error();
+    int standard_error = descriptor;
     if (options.stats == OPTION_STATS_OFF || !heap_process_start())
         return;
     if (options.stats_file[0] != '\0')
         descriptor = os_open_append(options.stats_file);
     if (descriptor < 0) {
-        report_to_descriptor(&report, 2);
+        report_to_descriptor(&report, standard_error);
         report_text(&report, "hakmem: option stats_file: '");
         report_text(&report, options.stats_file);
         report_text(&report, "' can't be opened for writing; the statistics follow here\n");
         report_end(&report);
-        descriptor = 2;
+        descriptor = standard_error;
     }
     report_to_descriptor(&report, descriptor);
     if (options.stats == OPTION_STATS_JSON)
@@ -258,6 +259,6 @@ void statistics_at_exit(void) {
     else
         statistics_say_text(&report);
     report_end(&report);
-    if (descriptor != 2)
+    if (descriptor != standard_error)
         os_close(descriptor);
 }

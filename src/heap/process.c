@@ -18,6 +18,8 @@ static void process_start_tables(void) {
     done = true;
     os_start();
     options_read(os_environment());
+    if (options.stats != OPTION_STATS_OFF)
+        os_keep_standard_error();
     size_class_start();
     snapshot_default(&snapshot_initial, size_class_bytes);
     snapshot_publish(&snapshot_initial);

@@ -51,6 +51,10 @@ INTERNAL void os_write(int descriptor, const char *text, size_t length);
 // Opens a file to append to; -1 where it can't be.
 INTERNAL int os_open_append(const char *path);
 INTERNAL void os_close(int descriptor);
+// Keeps standard error for the end of the process: programs close it before the library's turn comes.
+INTERNAL void os_keep_standard_error(void);
+// The descriptor kept, if it still is what it was; else 2.
+INTERNAL int os_standard_error(void);
 // The environment as an array that ends with NULL, also before libc has set it up. May be NULL.
 INTERNAL char **os_environment(void);
 INTERNAL COLD void os_abort(void) __attribute__((noreturn));

@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -228,6 +229,30 @@ int os_open_append(const char *path) {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
     errno = saved;
     return descriptor;
+}
+
+// Where programs keep no descriptors of their own.
+#define OS_KEPT_LOWEST 200
+
+static int os_kept = -1;
+static struct stat os_kept_status;
+
+void os_keep_standard_error(void) {
+    int saved = errno;
+    int kept = fcntl(2, F_DUPFD_CLOEXEC, OS_KEPT_LOWEST);
+    if (kept >= 0 && fstat(kept, &os_kept_status) == 0)
+        os_kept = kept;
+    errno = saved;
+}
+
+int os_standard_error(void) {
+    int saved = errno;
+    struct stat now;
+    // A program that closes everything may have opened another file under the number since.
+    bool same = os_kept >= 0 && fstat(os_kept, &now) == 0 && now.st_dev == os_kept_status.st_dev &&
+                now.st_ino == os_kept_status.st_ino;
+    errno = saved;
+    return same ? os_kept : 2;
 }
 
 void os_close(int descriptor) {
