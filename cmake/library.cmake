@@ -26,6 +26,7 @@ function(hakmem_add_library target kind output_name)
 endfunction()
 
 hakmem_add_library(hakmem SHARED hakmem)
+target_compile_definitions(hakmem PRIVATE HAKMEM_PRELOAD=1)
 hakmem_add_library(hakmem_static STATIC hakmem)
 hakmem_add_library(hakmem_dl SHARED hakmem-dl)
 target_compile_definitions(hakmem_dl PRIVATE HAKMEM_TLS_POINTER=1)
