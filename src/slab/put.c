@@ -27,7 +27,10 @@ struct pending {
 
 static COLD void put_report_misplaced(const void *block, const struct slab *slab, uint32_t index) {
     const struct size_class *row = &size_classes[slab->class_index];
-    fault_report(index < row->blocks ? FAULT_invalid_pointer : FAULT_misaligned_pointer, block, row->bytes);
+    enum fault fault = index < row->blocks ? FAULT_invalid_pointer : FAULT_misaligned_pointer;
+    if (window_slice_of(block) - slab->first_slice >= row->slices) // the table says this slab, the slab another place
+        fault = FAULT_corrupted_metadata;
+    fault_report(fault, block, row->bytes);
 }
 
 // Each bit of `doubled` was set already: a block freed twice.
