@@ -63,6 +63,15 @@ def test_a_hot_path_has_no_expensive_instruction(built_library, tool, symbol):
         assert not [step for step in steps if step.name.startswith("call")], listing(steps)
 
 
+def test_dlopen_ends_in_a_jump(library, tool):
+    """The C library looks at its caller's address to know whose search path counts, so ours must not be the caller."""
+    function = disassemble(tool("objdump"), library, "dlopen")
+    assert function, "dlopen is not there"
+    through_pointers = [step for step in function.values() if step.operands.startswith("*")]
+    assert through_pointers and all(step.name.startswith("jmp") for step in through_pointers), listing(function.values())
+    assert not [step for step in function.values() if step.name.startswith("ret")], listing(function.values())
+
+
 # --- as executed -------------------------------------------------------------------------------------------------------
 
 
