@@ -39,7 +39,8 @@ static void *run_take(size_t bytes, size_t align, bool *zeroed) {
 void *big_take(size_t bytes, size_t align, bool *zeroed) {
     void *block = NULL;
     bytes = bytes == 0 ? 1 : bytes; // an aligned block of no bytes is a block nonetheless
-    if (bytes <= BIG_RUN_MAX_BYTES && align <= BIG_RUN_MAX_BYTES)
+    // A run's address is a multiple of what its slice's number is, up to the window's own alignment.
+    if (bytes <= BIG_RUN_MAX_BYTES && align <= GROUP_BYTES)
         block = run_take(bytes, align, zeroed);
     if (block != NULL)
         return block;

@@ -11,8 +11,8 @@ unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
 }
 
 unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
-    if (heap->stacks == NULL)
-        return 0;
+    if (heap->stacks == NULL) // in a fork child: what its thread left
+        return heap->classes[class_index].depth > 0 ? heap->classes[class_index].idle_blocks : 0;
     // Depth and bottom may move meanwhile; the cell does not, and a top on it says where the stack ends. Below the
     // bottom lies NULL (T1).
     uintptr_t top = (uintptr_t)load_relaxed(&heap->stacks->top[class_index]);

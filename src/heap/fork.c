@@ -91,10 +91,14 @@ void heap_adopt_orphan(void) {
     struct heap *dead = registry_take_orphan();
     if (dead == NULL)
         return;
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
-        if (dead->classes[i].depth > 0)
-            take_over_blocks(dead, heap_bottom(dead, i), dead->classes[i].idle_blocks);
-    take_over_blocks(dead, dead->outbox, dead->outbox_blocks);
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        struct heap_class *own = &dead->classes[i];
+        if (own->depth == 0)
+            continue;
+        take_over_blocks(dead, heap_bottom(dead, i), own->idle_blocks);
+        count_add(&own->counters.flushed_blocks, own->idle_blocks);
+    }
+    take_over_blocks(dead, dead->outbox, dead->outbox_blocks); // counted when they were sent home
     registry_forget_stacks(dead);
     registry_end_heap(dead);
 }

@@ -270,8 +270,9 @@ static void option_take(struct span name, struct span value) {
 }
 
 static void options_take_list(const char *list) {
-    static char texts[1024]; // texts out of the list need a NUL of their own; a longer list is cut off with a message
-    size_t used = 0;
+    // Texts out of lists need a NUL of their own; what does not fit is refused with a message.
+    static char texts[2048];
+    static size_t used;
     while (*list != '\0') {
         struct span item = {list, strcspn(list, ",")};
         list += item.length + (list[item.length] == ',');
