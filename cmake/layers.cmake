@@ -39,4 +39,5 @@ endforeach()
 if(NOT sanitized_flags)
     hakmem_add_layer_library(layer_override ${override_sources})
     target_link_libraries(layer_override PUBLIC layer_api)
+    target_compile_definitions(layer_override PRIVATE HAKMEM_PRELOAD=1) # dlopen too
 endif()

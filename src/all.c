@@ -67,7 +67,5 @@
 
 #include "api/cxx.c"
 
-#ifdef HAKMEM_PRELOAD // libhakmem.so alone: an archive would hide a static program's own dlopen
 #include "api/dlopen.c"
-#endif
 #endif

@@ -3,6 +3,9 @@
 // A module opened with that flag (PHP opens its own so) binds free to the C library's, which then gets blocks of ours
 // and ends the program; nothing else can be done about it from outside. The flag means "prefer your own symbols";
 // without it the module finds the program's first, as every other library does.
+//
+// For libhakmem.so alone (HAKMEM_PRELOAD): in an archive it would hide a static program's own.
+#ifdef HAKMEM_PRELOAD
 #include <dlfcn.h>
 
 #include "base/atomics.h"
@@ -25,3 +28,5 @@ __attribute__((visibility("default"))) void *dlopen(const char *file, int mode) 
         next = dlopen_find_next();
     return next(file, mode & ~RTLD_DEEPBIND);
 }
+
+#endif
