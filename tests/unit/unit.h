@@ -8,6 +8,7 @@
 #endif
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -180,6 +181,20 @@ UNUSED static void threads_run(unsigned count, void *(*body)(void *number)) {
         assert_int_equal(pthread_create(&threads[i], NULL, body, (void *)(uintptr_t)i), 0);
     for (unsigned i = 0; i < count; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
+}
+
+// Lets `count` threads go on at the same moment, again and again. They spin: a barrier that sleeps wakes one after
+// another.
+struct meeting {
+    uint32_t arrived;
+};
+
+UNUSED static void meet(struct meeting *meeting, unsigned count) {
+    uint32_t mine = __atomic_fetch_add(&meeting->arrived, 1, __ATOMIC_ACQ_REL); // orders what comes before and after
+    uint32_t all = (mine / count + 1) * count;
+    for (unsigned spin = 1; __atomic_load_n(&meeting->arrived, __ATOMIC_ACQUIRE) < all; spin++) // acquire: as above
+        if (spin % 10000 == 0)
+            sched_yield();
 }
 
 // Several paths of the library are simpler while the process has one thread. Tests take both by saying what it has.

@@ -108,6 +108,10 @@ static void expect_sound_json(const char *json) {
         if (*letter == '}' || *letter == ']')
             assert_true(depth > 0 && open[--depth] == (*letter == '}' ? '{' : '['));
         assert_true(depth < sizeof open);
+        if ((*letter == '}' || *letter == ']') && depth > 0) {
+            const char *next = letter + 1 + strspn(letter + 1, " \n");
+            assert_true(*next == ',' || *next == '}' || *next == ']');
+        }
         if (*letter == ',') {
             const char *next = letter + 1 + strspn(letter + 1, " \n");
             assert_true(*next == '"' || *next == '{');
@@ -163,6 +167,38 @@ static void a_class_appears_once_it_was_used(void **state) {
     assert_non_null(strstr(said_by(statistics_say_json), "\"block_bytes\": 7168, \"out_blocks\": 1,"));
     call_free(block);
     assert_non_null(strstr(said_by(statistics_say_json), "\"block_bytes\": 7168, \"out_blocks\": 0,"));
+}
+
+static void a_shorter_struct_is_filled_as_far_as_it_goes(void **state) {
+    struct hakmem_stats stats;
+    (void)state;
+    memset(&stats, 0xab, sizeof stats);
+    stats.size = offsetof(struct hakmem_stats, mapped_bytes);
+    statistics_fill(&stats);
+    assert_int_equal(stats.size, offsetof(struct hakmem_stats, mapped_bytes));
+    assert_true(stats.allocated_bytes < GIB);
+    assert_int_equal(stats.mapped_bytes, (size_t)0xabababababababab);
+}
+
+static void *free_all(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < BLOCKS; i++)
+        call_free(blocks[i]);
+    return NULL;
+}
+
+static void blocks_that_went_home_by_an_outbox_are_out_no_more(void **state) {
+    pthread_t other;
+    (void)state;
+    struct hakmem_stats before = stats_now();
+    for (unsigned i = 0; i < BLOCKS; i++)
+        blocks[i] = call_malloc(40);
+    assert_int_equal(stats_now().allocated_bytes, before.allocated_bytes + BLOCKS * 48);
+    assert_int_equal(pthread_create(&other, NULL, free_all, NULL), 0);
+    assert_int_equal(pthread_join(other, NULL), 0);
+    struct hakmem_stats after = stats_now();
+    assert_int_equal(after.allocated_bytes, before.allocated_bytes);
+    assert_true(after.remote_flushed_blocks > before.remote_flushed_blocks);
 }
 
 static void xml_lists_the_sizes_that_are_kept(void **state) {
@@ -292,6 +328,8 @@ int main(void) {
         cmocka_unit_test(batches_and_slabs_are_counted),
         cmocka_unit_test(memory_of_all_kinds_is_accounted_for),
         cmocka_unit_test(faults_are_counted),
+        cmocka_unit_test(a_shorter_struct_is_filled_as_far_as_it_goes),
+        cmocka_unit_test(blocks_that_went_home_by_an_outbox_are_out_no_more),
         cmocka_unit_test(json_and_text_have_every_field_and_every_counter),
         cmocka_unit_test(a_class_appears_once_it_was_used),
         cmocka_unit_test(xml_lists_the_sizes_that_are_kept),

@@ -1,8 +1,6 @@
 // Fork: nobody's lock is left behind, and the child has every block that the other threads had kept.
 #include "unit/unit.h"
 
-#include <sched.h>
-
 #include "big/mapping.h"
 #include "unit/heap/heaps.h"
 

@@ -4,12 +4,13 @@
 #include "policy/snapshot.h"
 #include "unit/heap/heaps.h"
 
-enum { THREADS = 8 };
+enum { THREADS = 4 };
 static pthread_barrier_t barrier;
+static struct meeting first_calls;
 
 static void *start_together(void *number) {
     (void)number;
-    pthread_barrier_wait(&barrier);
+    meet(&first_calls, THREADS);
     MUST(heap_process_start());
     MUST(window.limit > 0 && registry.spare != NULL && snapshot_now() != NULL); // all of it, for everybody
     void *block = allocate(class_of(100));
@@ -21,7 +22,6 @@ static void *start_together(void *number) {
 static void start_from_many_threads(void *context) {
     pthread_t threads[THREADS];
     (void)context;
-    pthread_barrier_init(&barrier, NULL, THREADS);
     for (unsigned i = 0; i < THREADS; i++)
         MUST(pthread_create(&threads[i], NULL, start_together, NULL) == 0);
     for (unsigned i = 0; i < THREADS; i++)

@@ -33,7 +33,7 @@ static void memory_is_aligned_zeroed_and_apart(void **state) {
     (void)state;
     for (size_t i = 0; i < PIECES; i++) {
         size_t align = (size_t)1 << random_below(&random, 13);
-        size_t bytes = 1 + random_below(&random, i % 100 == 0 ? 3 * META_CHUNK_BYTES : 2000);
+        size_t bytes = 1 + random_below(&random, i % 100 == 0 ? 3 * META_MAPPING_BYTES : 2000);
         pieces[i] = (struct piece){meta_take(bytes, align), bytes};
         assert_non_null(pieces[i].start);
         assert_int_equal((uintptr_t)pieces[i].start % align, 0);
@@ -57,11 +57,11 @@ static void chunks_lie_between_pages_nobody_can_touch(void **state) {
     size_t page = os_facts.page_bytes;
     (void)state;
     // A piece as large as a chunk is a chunk of its own, and what follows starts the next one.
-    char *chunk = meta_take(META_CHUNK_BYTES, page);
+    char *chunk = meta_take(META_MAPPING_BYTES, page);
     assert_non_null(chunk);
-    assert_true(can_touch(chunk, true) && can_touch(chunk + META_CHUNK_BYTES - 1, true));
+    assert_true(can_touch(chunk, true) && can_touch(chunk + META_MAPPING_BYTES - 1, true));
     assert_false(can_touch(chunk - 1, false));
-    assert_false(can_touch(chunk + META_CHUNK_BYTES, false));
+    assert_false(can_touch(chunk + META_MAPPING_BYTES, false));
 }
 
 enum { THREADS = 4, PIECES_EACH = 3000 };

@@ -372,17 +372,20 @@ static void threads_never_get_the_same_slice(void **state) {
 // ---- the end of memory
 
 static pthread_barrier_t barrier;
+enum { LAST_RUN = 4 * GROUP_SLICES }; // large, so that purging it takes longer than looking for room elsewhere
 
 static void *take_when_memory_is_just_enough(void *number) {
     (void)number;
     pthread_barrier_wait(&barrier); // all threads have their stacks
     pthread_barrier_wait(&barrier); // memory is full but for what they need
-    for (unsigned i = 0; i < 300; i++) {
+    for (unsigned i = 0; i < 100; i++) {
         bool clean;
-        size_t first = runs_take(8, 8, &clean);
+        size_t first = runs_take(LAST_RUN, GROUP_SLICES, &clean);
         MUST(first != NO_SLICE);
-        memset(address_of(first), 1, 8 * SLICE_BYTES);
-        runs_give(first, 8);
+        for (size_t slice = first; slice < first + LAST_RUN; slice++)
+            for (size_t offset = 0; offset < SLICE_BYTES; offset += 4096)
+                address_of(slice)[offset] = 1;
+        runs_give(first, LAST_RUN);
     }
     return NULL;
 }
@@ -402,14 +405,14 @@ static void fill_then_share_the_last_runs(void *context) {
         MUST(pthread_create(&threads[i], NULL, take_when_memory_is_just_enough, NULL) == 0);
     pthread_barrier_wait(&barrier);
     errno = UNTOUCHED;
-    while ((first = runs_take(8, 8, &clean)) != NO_SLICE)
+    while ((first = runs_take(LAST_RUN, GROUP_SLICES, &clean)) != NO_SLICE)
         runs[count++ % THREADS] = first;
-    MUST(errno == UNTOUCHED && count > 100);
-    MUST(runs_count().free_slices < 8);
+    MUST(errno == UNTOUCHED && count > 10);
+    MUST(runs_count().free_slices < LAST_RUN);
     options.retain_min = 0;
     options.retain_share = 1000000; // every run that is given is purged at once: for a moment nobody can have it
     for (unsigned i = 0; i < THREADS; i++)
-        runs_give(runs[i], 8);
+        runs_give(runs[i], LAST_RUN);
     pthread_barrier_wait(&barrier);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);

@@ -132,6 +132,7 @@ static void start_and_fill_under_a_limit(void *context) {
     os_start();
     errno = UNTOUCHED;
     MUST(window_start());
+    MUST(window.limit << SLICE_SHIFT <= bytes); // no larger tables than can ever be used
     while (extend(1, &first, &count)) {
         usable += count << SLICE_SHIFT;
         for (size_t slice = first; slice < first + count; slice++) {

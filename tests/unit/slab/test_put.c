@@ -181,9 +181,14 @@ static void a_block_put_twice_is_seen_and_stays_single(void **state) {
     struct slab *slab = slab_make(class_index, &holder);
     carve(slab, blocks, 8);
     void *twice[] = {blocks[2], blocks[3], blocks[2], blocks[4]};
+    void *scattered[] = {blocks[0], blocks[5], blocks[7], blocks[5]};
     expect_fault(FAULT_double_free, blocks[2], twice, 4, class_index);     // in one batch
     expect_fault(FAULT_double_free, blocks[3], &twice[1], 1, class_index); // in two
     expect_fault(FAULT_double_free, blocks[4], &twice[3], 1, ANY_CLASS);
+    assert_int_equal(take(slab, again, 8), 3);
+    expect_fault(FAULT_double_free, blocks[5], scattered, 4, class_index); // no neighbours
+    assert_int_equal(take(slab, again, 8), 3);
+    expect_fault(FAULT_double_free, blocks[5], scattered, 4, ANY_CLASS);
     assert_int_equal(take(slab, again, 8), 3);
     put_blocks(blocks, 8, class_index, &holder);
     slab_give_back(slab);

@@ -130,8 +130,19 @@ static void expect_refused(const struct row *row, const char *value) {
 }
 
 static void what_is_not_allowed_is_refused_in_one_line(void **state) {
-    const char *const never[] = {"",   "x",  "-1", "+1", "1.5", "0x10",
-                                 " 1", "1 ", "1q", "k",  "1kk", "99999999999999999999"};
+    const char *const never[] = {"",
+                                 "x",
+                                 "-1",
+                                 "+1",
+                                 "1.5",
+                                 "0x10",
+                                 " 1",
+                                 "1 ",
+                                 "1q",
+                                 "k",
+                                 "1kk",
+                                 "99999999999999999999",
+                                 "18446744073709555712"};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         char text[64];
