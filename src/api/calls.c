@@ -33,12 +33,16 @@ void *call_malloc_slow(size_t bytes) {
     return LIKELY(block != NULL) ? block : call_no_memory();
 }
 
-// A pointer in the window that lies in no slab.
-static COLD void free_in_window(void *block) {
-    if (big_give(block))
-        return;
+// A pointer in the window where no block starts.
+static COLD void report_no_block(const void *block) {
     bool inside = load_relaxed(&window.info[window_slice_of(block)]) != 0;
     fault_report(inside ? FAULT_misaligned_pointer : FAULT_invalid_pointer, block, 0);
+}
+
+// A pointer in the window that lies in no slab.
+static COLD void free_in_window(void *block) {
+    if (!big_give(block))
+        report_no_block(block);
 }
 
 void call_free_slow(void *block) {
@@ -119,6 +123,14 @@ static void *move_run(void *block, size_t old_bytes, size_t bytes) {
     return moved;
 }
 
+static COLD void *realloc_no_block(void *block, size_t bytes) {
+    if (!window_contains(block))
+        return foreign_realloc(block, bytes);
+    report_no_block(block);
+    errno = ENOMEM;
+    return NULL;
+}
+
 void *call_realloc(void *block, size_t bytes) {
     if (block == NULL)
         return call_malloc(bytes);
@@ -130,7 +142,7 @@ void *call_realloc(void *block, size_t bytes) {
         return call_no_memory();
     size_t old_bytes = call_usable_bytes(block);
     if (UNLIKELY(old_bytes == 0))
-        return foreign_realloc(block, bytes);
+        return realloc_no_block(block, bytes);
     if (old_bytes <= CLASS_LARGE_MAX) {
         // In place while the block fits and at most half of it would lie idle.
         if (bytes <= old_bytes && (bytes > old_bytes / 2 || old_bytes <= 4 * BLOCK_ALIGN))

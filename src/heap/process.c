@@ -28,6 +28,7 @@ static void process_start_tables(void) {
 
 static bool process_start_parts(void) {
     process_start_tables();
+    os_read_limits(); // a second try may find others
     if (!window_start() || !runs_start())
         return false;
     registry_start();

@@ -269,10 +269,32 @@ static void option_take(struct span name, struct span value) {
     option_say_unknown(name);
 }
 
+// Values out of lists, each with a NUL of its own.
+static char option_texts[1024];
+static size_t option_texts_used;
+
+static const char *option_keep_text(const char *text, size_t length) {
+    char *kept = option_texts + option_texts_used;
+    if (length >= sizeof option_texts - option_texts_used)
+        return NULL;
+    memcpy(kept, text, length);
+    kept[length] = '\0';
+    option_texts_used += length + 1;
+    return kept;
+}
+
+static void option_say_too_long(struct span name) {
+    struct report report;
+    report_to_descriptor(&report, 2);
+    report_text(&report, "hakmem: option ");
+    report_span(&report, name);
+    report_text(&report, ": HAKMEM_OPTIONS has room for ");
+    report_number(&report, sizeof option_texts);
+    report_text(&report, " characters in all; the value is ignored, give it in a variable of its own\n");
+    report_end(&report);
+}
+
 static void options_take_list(const char *list) {
-    // Texts out of lists need a NUL of their own; what does not fit is refused with a message.
-    static char texts[2048];
-    static size_t used;
     while (*list != '\0') {
         struct span item = {list, strcspn(list, ",")};
         list += item.length + (list[item.length] == ',');
@@ -285,14 +307,12 @@ static void options_take_list(const char *list) {
         }
         size_t name_length = equals == NULL ? item.length : (size_t)(equals - item.start);
         size_t value_length = item.length - name_length - (equals != NULL);
-        if (used + value_length + 1 > sizeof texts) {
-            option_say_unknown(item);
-            return;
-        }
-        if (value_length > 0)
-            memcpy(texts + used, equals + 1, value_length);
-        option_take((struct span){item.start, name_length}, (struct span){texts + used, value_length});
-        used += value_length + 1;
+        struct span name = {item.start, name_length};
+        const char *value = option_keep_text(equals == NULL ? "" : equals + 1, value_length);
+        if (value == NULL)
+            option_say_too_long(name);
+        else
+            option_take(name, (struct span){value, value_length});
     }
 }
 
@@ -306,6 +326,7 @@ static bool option_is_foreign(const char *name) {
 void options_read(char **environment) {
     static const char prefix[] = "HAKMEM_";
     static const char list[] = "OPTIONS=";
+    option_texts_used = 0;
     if (environment == NULL)
         return;
     for (char **variable = environment; *variable != NULL; variable++)

@@ -18,6 +18,8 @@ struct os_facts {
 SHARED struct os_facts os_facts;
 
 INTERNAL void os_start(void);
+// Reads the limits anew, which the process may change.
+INTERNAL void os_read_limits(void);
 
 // Readable, writable, zeroed memory at an address of the kernel's choice, or NULL.
 INTERNAL void *os_map(size_t bytes);

@@ -69,15 +69,20 @@ static uintptr_t os_break_at_start;
 // Absent in static programs, where nothing comes next.
 extern void *dlsym(void *handle, const char *name) __attribute__((weak));
 
-void os_start(void) {
+void os_read_limits(void) {
     int saved = errno;
-    struct sysinfo info;
     struct rlimit limit;
-    os_facts.page_bytes = getauxval(AT_PAGESZ);
-    os_facts.memory_bytes = sysinfo(&info) == 0 ? (size_t)info.totalram * info.mem_unit : 4 * GIB;
     os_facts.address_limit_bytes = SIZE_MAX;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         os_facts.address_limit_bytes = limit.rlim_cur;
+    errno = saved;
+}
+
+void os_start(void) {
+    int saved = errno;
+    struct sysinfo info;
+    os_facts.page_bytes = getauxval(AT_PAGESZ);
+    os_facts.memory_bytes = sysinfo(&info) == 0 ? (size_t)info.totalram * info.mem_unit : 4 * GIB;
     const void *random = (const void *)getauxval(AT_RANDOM);
     if (random != NULL)
         memcpy(&os_facts.random, (const char *)random + 8, sizeof os_facts.random);
@@ -85,6 +90,7 @@ void os_start(void) {
     os_facts.secure = getauxval(AT_SECURE) != 0;
     os_break_at_start = (uintptr_t)sbrk(0);
     os_read_fail_call();
+    os_read_limits();
     errno = saved;
 }
 
