@@ -135,9 +135,9 @@ static COLD void *cxx_library_aligned_nothrow(const char *name, size_t bytes, si
 }
 
 // Is the plain form that the program calls this library's?
-#define IS_OURS(plain) ((plain) == (__typeof__(&(plain)))cxx_##plain##_here)
-static void *cxx__Znwm_here(size_t bytes) __attribute__((alias("_Znwm")));
-static void *cxx__ZnwmSt11align_val_t_here(size_t bytes, size_t align) __attribute__((alias("_ZnwmSt11align_val_t")));
+#define IS_OURS(plain) ((plain) == (__typeof__(&(plain)))cxx_here##plain)
+static void *cxx_here_Znwm(size_t bytes) __attribute__((alias("_Znwm")));
+static void *cxx_here_ZnwmSt11align_val_t(size_t bytes, size_t align) __attribute__((alias("_ZnwmSt11align_val_t")));
 
 void *_ZnwmRKSt9nothrow_t(size_t bytes, const void *tag) {
     void *block = LIKELY(IS_OURS(_Znwm)) ? call_malloc(bytes) : NULL;

@@ -6,8 +6,6 @@
 //
 // For libhakmem.so alone (HAKMEM_PRELOAD): in an archive it would hide a static program's own.
 #ifdef HAKMEM_PRELOAD
-#include <dlfcn.h>
-
 #include "base/atomics.h"
 #include "sys/os.h"
 
@@ -26,7 +24,7 @@ __attribute__((visibility("default"))) void *dlopen(const char *file, int mode) 
     dlopen_function next = load_relaxed(&dlopen_next);
     if (UNLIKELY(next == NULL))
         next = dlopen_find_next();
-    return next(file, mode & ~RTLD_DEEPBIND);
+    return next(file, os_without_deep_binding(mode));
 }
 
 #endif

@@ -283,6 +283,10 @@ uint32_t os_process_id(void) {
     return (uint32_t)getpid();
 }
 
+int os_without_deep_binding(int mode) {
+    return mode & ~RTLD_DEEPBIND;
+}
+
 bool os_is_in_break(const void *address) {
     int saved = errno;
     uintptr_t now = (uintptr_t)sbrk(0);
