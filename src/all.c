@@ -68,4 +68,6 @@
 #include "api/cxx.c"
 
 #include "api/dlopen.c"
+
+#include "api/early.c"
 #endif

@@ -26,6 +26,15 @@ INTERNAL struct registry registry = {
 INTERNAL uint32_t heap_trim_turn;
 
 #ifdef HAKMEM_TLS_POINTER
+void stacks_set_early(void) {
+    if (thread_stacks_pointer == NULL)
+        thread_stacks_pointer = &stacks_not_started;
+}
+
+static struct stacks *thread_stacks_of(struct heap *heap) {
+    return &heap->own_stacks;
+}
+
 static void thread_take_stacks(struct heap *heap) {
     heap->own_stacks = stacks_not_started;
     heap->stacks = &heap->own_stacks;
@@ -36,6 +45,17 @@ static void thread_leave_stacks(void) {
     thread_stacks_pointer = &stacks_ended;
 }
 #else
+void stacks_set_early(void) {
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        if (thread_stacks.top[i] == NULL)
+            thread_stacks.top[i] = CONSTANT_TOP;
+}
+
+static struct stacks *thread_stacks_of(struct heap *heap) {
+    (void)heap;
+    return &thread_stacks;
+}
+
 static void thread_take_stacks(struct heap *heap) {
     heap->stacks = &thread_stacks;
 }
@@ -92,14 +112,37 @@ static struct heap *registry_take_heap(void) {
     return heap;
 }
 
+// The heap that the first thread took before its thread-local storage was made anew (api/early.c): what its stacks held
+// is lost, its leases go on. NULL: there is none.
+static struct heap *registry_take_early_heap(void) {
+    struct heap *heap = NULL;
+    lock_acquire(&registry.lock);
+    if (registry.first != NULL && registry.first_thread == os_thread() && registry.first->stacks != NULL &&
+        registry.first->stacks == thread_stacks_of(registry.first)) {
+        heap = registry.first;
+        heap->stacks = NULL;
+        store_relaxed(&registry.threads, registry.threads - 1);
+    }
+    lock_release(&registry.lock);
+    if (heap != NULL)
+        registry_forget_stacks(heap);
+    return heap;
+}
+
 static COLD struct heap *thread_start(void) {
     if (thread_stacks.ended || !heap_process_start())
         return NULL;
-    struct heap *heap = registry_take_heap();
+    struct heap *heap = registry_take_early_heap();
+    if (heap == NULL)
+        heap = registry_take_heap();
     if (heap == NULL)
         return NULL;
     lock_acquire(&registry.lock); // readers of other threads' tops hold it
     store_relaxed(&registry.threads, registry.threads + 1);
+    if (registry.first == NULL) {
+        registry.first = heap;
+        registry.first_thread = os_thread();
+    }
     thread_take_stacks(heap);
     lock_release(&registry.lock);
     thread_stacks.heap = heap;

@@ -15,7 +15,9 @@ struct registry {
     uint32_t orphan_count;       // hint for readers without the lock
     uint32_t heaps;              // made so far. Under lock
     uint32_t threads;            // that have a heap. Under lock; read without it as a hint
-    struct heap *spare;          // serves threads without a heap. Under spare_lock
+    struct heap *first;          // the first thread's heap, see registry_take_early_heap. Under lock
+    uintptr_t first_thread;
+    struct heap *spare; // serves threads without a heap. Under spare_lock
 };
 SHARED struct registry registry;
 

@@ -43,4 +43,7 @@ SHARED __thread struct stacks *thread_stacks_pointer __attribute__((tls_model("i
 SHARED __thread struct stacks thread_stacks __attribute__((tls_model("initial-exec")));
 #endif
 
+// Points the thread's tops to the constant stack where they are still zero; for api/early.c.
+INTERNAL void stacks_set_early(void);
+
 #endif

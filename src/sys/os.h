@@ -68,8 +68,10 @@ INTERNAL void os_thread_exit_arm(void *value);
 // Calls back around fork, in the forking thread.
 INTERNAL void os_fork_register(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 
-// A mode of dlopen without RTLD_DEEPBIND.
-INTERNAL int os_without_deep_binding(int mode);
+// False before a static program has set up its thread-local storage. Calls nothing: it may run during relocation.
+INTERNAL bool os_has_thread_storage(void);
+// A mode of dlopen without RTLD_DEEPBIND; for the one variant of the library that has a dlopen.
+INTERNAL __attribute__((unused)) int os_without_deep_binding(int mode);
 // True where an address lies in the memory that the program's break has grown over since os_start.
 INTERNAL bool os_is_in_break(const void *address);
 // The function of that name which would serve if this library did not; NULL: none, or a static program.

@@ -4,6 +4,9 @@
 #endif
 #include "sys/os.h"
 
+#ifdef __x86_64__
+#include <asm/prctl.h>
+#endif
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -281,6 +284,17 @@ void os_abort(void) {
 
 uint32_t os_process_id(void) {
     return (uint32_t)getpid();
+}
+
+bool os_has_thread_storage(void) {
+#ifdef __x86_64__
+    uintptr_t base = 0;
+    long result = SYS_arch_prctl;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(ARCH_GET_FS), "S"(&base) : "rcx", "r11", "memory");
+    return result == 0 && base != 0;
+#else
+    return __builtin_thread_pointer() != NULL;
+#endif
 }
 
 int os_without_deep_binding(int mode) {
