@@ -19,6 +19,8 @@ static COLD dlopen_function dlopen_find_next(void) {
     return found;
 }
 
+__attribute__((visibility("default"))) void *dlopen(const char *file, int mode);
+
 // The C library looks at its caller's address to know whose search path counts: the call must be a jump (tests/asm).
 __attribute__((visibility("default"))) void *dlopen(const char *file, int mode) {
     dlopen_function next = load_relaxed(&dlopen_next);
