@@ -1,0 +1,292 @@
+// Sets the world up, stands in for the operating system, and keeps the ledger.
+#include "world.h"
+
+#include "big/mapping.h"
+#include "policy/snapshot.h"
+#include "region/meta.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+// --- The operating system ------------------------------------------------------------------------
+
+#define POOL_BYTES ((size_t)64 * 1024)
+static char pool[POOL_BYTES] __attribute__((aligned(4096)));
+static size_t pool_used;
+static uint32_t purge_word; // a purge is a step in which others may run
+
+struct os_facts os_facts = {.page_bytes = 4096, .memory_bytes = GIB, .address_limit_bytes = SIZE_MAX};
+struct options options = {.fastlane = OPTION_FASTLANE_ON, .retain_min = RETAIN_MIN_BYTES, .retain_share = 8};
+
+void *os_reserve(size_t bytes) {
+    if (bytes > POOL_BYTES - pool_used)
+        return NULL;
+    pool_used += bytes;
+    return pool + pool_used - bytes;
+}
+
+const char *world_pool(size_t *bytes) {
+    *bytes = pool_used;
+    return pool;
+}
+
+int os_commit(void *address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+    return 0;
+}
+
+void os_unmap(void *address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+}
+
+bool os_purge(void *address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+    interleave_step(&purge_word);
+    return true;
+}
+
+void os_name(void *address, size_t bytes, const char *name) {
+    (void)address;
+    (void)bytes;
+    (void)name;
+}
+
+void os_wait(uint32_t *word, uint32_t value) {
+    interleave_wait(word, value);
+}
+
+void os_wake_one(uint32_t *word) {
+    interleave_wake(word, false);
+}
+
+void os_wake_all(uint32_t *word) {
+    interleave_wake(word, true);
+}
+
+void os_thread_exit_arm(void *value) {
+    (void)value;
+}
+
+bool os_is_single_threaded(void) {
+    return false; // every path is the one for several threads
+}
+
+void fault_report(enum fault fault, const void *address, size_t bytes) {
+    interleave_fail("fault %d reported at %p, block of %zu bytes", fault, address, bytes);
+}
+
+bool heap_process_start(void) {
+    return true;
+}
+
+// --- The window ----------------------------------------------------------------------------------
+
+#define GROUPS 1
+_Static_assert(WORLD_SLICES == GROUPS * GROUP_SLICES, "the window is one group");
+
+struct window window;
+struct size_class size_classes[CLASS_COUNT];
+struct lock mapping_lock = LOCK_INIT(big);
+static uint8_t views[WORLD_SLICES * TAG_COUNT];
+static intptr_t info[WORLD_SLICES];
+static char group_table[GROUPS * WINDOW_GROUP_RECORD_BYTES] __attribute__((aligned(8)));
+static char group_index_table[WINDOW_INDEX_RECORD_BYTES] __attribute__((aligned(8)));
+static bool is_extended;
+
+void *window_group_table(void) {
+    return group_table;
+}
+
+void *window_group_index(void) {
+    return group_index_table;
+}
+
+bool window_extend(size_t slices, size_t *first, size_t *count) {
+    if (is_extended || slices > WORLD_SLICES)
+        return false;
+    is_extended = true;
+    *first = 0;
+    *count = WORLD_SLICES;
+    return true;
+}
+
+static void class_start(unsigned class_index, size_t bytes, unsigned slices) {
+    struct size_class *row = &size_classes[class_index];
+    row->bytes = (uint32_t)bytes;
+    row->shift = (uint8_t)bits_lowest(bytes);
+    row->inverse = bits_inverse((uint32_t)(bytes >> row->shift));
+    row->slices = (uint8_t)slices;
+    row->blocks = (uint16_t)(slices * SLICE_BYTES / bytes);
+    row->words = (uint8_t)((row->blocks + 63) / 64);
+}
+
+static void classes_start(void) {
+    class_start(CLASS_HELD, 16 * KIB, 1);
+    class_start(CLASS_TWO, 32 * KIB, 1);
+    class_start(CLASS_FOUR, 16 * KIB, 1);
+    class_start(CLASS_WORDS, KIB, 2);
+    class_start(CLASS_LARGE, 32 * KIB, 1);
+    class_start(CLASS_ONE, 64 * KIB, 1);
+}
+
+// --- The ledger ----------------------------------------------------------------------------------
+
+// Who has what lies in each KiB of the window: a thread's number + 1, 0: nobody in the program. The bytes stand for the
+// blocks' content too: whoever gets or gives a block writes to them, and the race detector looks on.
+#define UNITS (WORLD_SLICES * SLICE_BYTES / KIB)
+static uint8_t had_by[UNITS];
+static uint8_t content[UNITS];
+
+unsigned world_actor = THREADS_MOST;
+bool world_is_child;
+
+static unsigned actor(void) {
+    return interleave_thread() < THREADS_MOST ? interleave_thread() : world_actor;
+}
+
+uintptr_t world_thread_pointer(void) {
+    return (uintptr_t)actor() + 1;
+}
+
+static size_t unit_of(const void *block) {
+    return ((uintptr_t)block - window.base) / KIB;
+}
+
+// A program writes at the start of a block and at each quarter.
+static void touch(size_t unit, size_t units) {
+    size_t step = units < 16 ? units : 16;
+    for (size_t i = 0; i < units; i += step)
+        interleave_touch(&content[unit + i]);
+}
+
+void world_got(const void *block, unsigned class_index) {
+    size_t units = class_bytes(class_index) / KIB;
+    size_t unit = unit_of(block);
+    if (unit + units > UNITS || ((uintptr_t)block & (KIB - 1)) != 0)
+        interleave_fail("%p is no block", block);
+    for (size_t i = unit; i < unit + units; i++) {
+        if (had_by[i] != 0)
+            interleave_fail("S1: thread %u gets the block at slice %zu + %zu KiB, which thread %u has", actor(),
+                            unit / 64, unit % 64, had_by[i] - 1u);
+        had_by[i] = (uint8_t)(actor() + 1);
+    }
+    touch(unit, units);
+}
+
+void world_gives(const void *block, unsigned class_index) {
+    size_t units = class_bytes(class_index) / KIB;
+    size_t unit = unit_of(block);
+    touch(unit, units);
+    for (size_t i = unit; i < unit + units; i++)
+        had_by[i] = 0;
+}
+
+bool world_is_out(const void *block) {
+    return had_by[unit_of(block)] != 0;
+}
+
+// --- Start ---------------------------------------------------------------------------------------
+
+static struct snapshot snapshot;
+static struct heap *heaps[THREADS_MOST];
+
+static void locks_start(void) {
+    interleave_is_lock(&registry.lock.state);
+    interleave_is_lock(&registry.spare_lock.state);
+    interleave_is_lock(&runs_lock.state);
+    interleave_is_lock(&runs_grow_lock.state);
+    interleave_is_lock(&mapping_lock.state);
+    interleave_is_lock(&meta_lock.state);
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        interleave_is_lock(&depots[i].lock.state);
+}
+
+void world_start(unsigned threads) {
+    window = (struct window){.base = (uintptr_t)1 << 40, .limit = WORLD_SLICES, .views = views, .info = info};
+    classes_start();
+    snapshot_default(&snapshot, size_class_bytes);
+    snapshot_publish(&snapshot);
+    depot_start();
+    runs_start();
+    registry_start();
+    locks_start();
+    for (unsigned i = 0; i < threads; i++) {
+        subject_new_thread(i);
+        AS_THREAD(i, heaps[i] = heap_mine());
+    }
+    bool clean;
+    runs_give(runs_take(1, 1, &clean), 1); // so that there are slices
+}
+
+struct heap *world_heap(unsigned thread) {
+    return heaps[thread];
+}
+
+size_t size_class_bytes(unsigned class_index) {
+    return class_index == CLASS_NONE ? 1 : class_bytes(class_index);
+}
+
+// --- What threads do -----------------------------------------------------------------------------
+
+unsigned world_take(unsigned class_index, void **blocks, unsigned want) {
+    unsigned count = heap_take(heap_mine(), class_index, blocks + want, want);
+    for (unsigned i = 0; i < count; i++) {
+        blocks[i] = blocks[want - count + i];
+        world_got(blocks[i], class_index);
+    }
+    return count;
+}
+
+void *world_take_one(unsigned class_index) {
+    void *block;
+    return world_take(class_index, &block, 1) == 1 ? block : NULL;
+}
+
+void world_put_batch(unsigned class_index, void *const *blocks, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        world_gives(blocks[i], class_index);
+    put_blocks(blocks, count, class_index, &heap_mine()->holder);
+}
+
+void world_put(unsigned class_index, void *block) {
+    world_put_batch(class_index, &block, 1);
+}
+
+void world_empty(void) {
+    heap_empty(heap_mine());
+}
+
+void world_end_thread(void) {
+    registry_thread_ended(heap_mine());
+}
+
+void world_begin_thread(void) {
+    unsigned thread = actor();
+    subject_new_thread(thread);
+    subject_enter(thread);
+    heaps[thread] = heap_mine();
+}
+
+void *world_spare_take(unsigned class_index) {
+    void *block = heap_spare_take(class_index);
+    if (block != NULL)
+        world_got(block, class_index);
+    return block;
+}
+
+void world_spare_put(unsigned class_index, void *block) {
+    world_gives(block, class_index);
+    heap_spare_put(block, class_index);
+}
+
+void world_fork(void) {
+    heap_fork_prepare();
+    interleave_kill_others();
+    world_is_child = true;
+    heap_fork_child();
+    world_check_orphans();
+    while (load_relaxed(&registry.orphan_count) != 0)
+        heap_adopt_orphan();
+}
