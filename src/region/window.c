@@ -11,6 +11,8 @@ INTERNAL struct window window;
 #define WINDOW_LOWEST ((uintptr_t)8 << 40)
 #define WINDOW_HIGHEST ((uintptr_t)64 << 40)
 #define WINDOW_TRIES 4
+// Places of strangers that one growth steps over.
+#define WINDOW_STEPS_OVER 16
 
 static size_t window_slices;    // usable so far
 static bool window_is_reserved; // its addresses are all ours already: commit; else map as it grows
@@ -162,7 +164,7 @@ bool window_extend(size_t slices, size_t *first, size_t *count) {
     want = want < least ? least : want;
     // A stranger's mapping is stepped over, a limit met with less; the bound keeps a full address space from costing
     // more than a moment.
-    for (int try = 0; try < 64; try++) {
+    for (int try = 0; try < WINDOW_STEPS_OVER; try++) {
         if (have > window.limit || least > window.limit - have)
             return false;
         if (want > window.limit - have)
