@@ -71,6 +71,7 @@ BROKEN = {
     "deep": "seen",
     "needs_buffers": "both were first",
     "missed_in_child": "one without the other",
+    "wrong_outcomes": "outcomes",
     "wild": "a wild access",
     "trapped": "an assertion",
     "endless": "does not end",
@@ -83,6 +84,8 @@ def test_what_is_wrong_is_seen_and_can_be_replayed(interleave, built_module, nam
     mode = ["--buffers"] if name == "needs_buffers" else []
     found = interleave(module, "--script", name, *mode)
     assert found.returncode == 1 and f"FAILED: {name}" in found.stdout and BROKEN[name] in found.stdout, found.stdout
+    if name == "wrong_outcomes":
+        return  # no single schedule is wrong
     schedule = re.search(r"^replay: (\S*)$", found.stdout, re.MULTILINE).group(1)
     again = interleave(module, "--script", name, *mode, "--replay", schedule)
     assert BROKEN[name] in again.stdout or name in ("wild", "trapped", "endless"), again.stdout

@@ -136,6 +136,16 @@ static void missed_in_child(unsigned thread) {
     }
 }
 
+// Lists an outcome that can't be, and leaves one out that can.
+static void say_outcome(void) {
+    interleave_outcome(x + y);
+}
+
+static void wrong_outcomes(unsigned thread) {
+    if (load_relaxed(&x) == 0)
+        store_relaxed(thread == 0 ? &x : &y, 1);
+}
+
 // --- Crashes --------------------------------------------------------------------------------------
 
 static void wild(unsigned thread) {
@@ -175,6 +185,12 @@ static const struct script scripts[] = {
     BROKEN(deep, 3, deep_check),
     BROKEN(needs_buffers, 2, needs_buffers_check),
     BROKEN(missed_in_child, 2, NULL),
+    {.name = "wrong_outcomes",
+     .what = "must fail",
+     .threads = 2,
+     .body = wrong_outcomes,
+     .check = say_outcome,
+     .outcomes = {.count = 2, .values = {1, 3}}},
     BROKEN(wild, 2, NULL),
     BROKEN(trapped, 2, NULL),
     BROKEN(endless, 2, NULL),

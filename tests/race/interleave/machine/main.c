@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -197,8 +198,21 @@ static bool run(const struct module *module, const struct script *script) {
     if (outcome_count > 0)
         printf(", %u outcomes with sum %lx", outcome_count, (unsigned long)outcome_sum);
     printf(findings.complete ? "\n" : ": NOT COMPLETE\n");
-    fflush(stdout);
     return findings.complete && outcomes_are_right(arguments.buffers ? &script->buffered_outcomes : &script->outcomes);
+}
+
+// Each script in a process of its own, so that one that fails does not keep the others from running.
+static bool run_apart(const struct module *module, const struct script *script) {
+    int status = 1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        bool good = run(module, script);
+        fflush(stdout);
+        _exit(good ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 static bool take_argument(char **words, int *at) {
@@ -248,7 +262,7 @@ int main(int count, char **words) {
         if (arguments.list)
             printf("%-26s %s%s\n", script->name, script->what, script->is_long ? " (long)" : "");
         else
-            good = run(module, script) && good;
+            good = run_apart(module, script) && good;
     }
     if (ran == 0)
         printf("hakmem interleave: FAILED: there is no such script\n");
