@@ -10,7 +10,7 @@
 static void early_nothing(void) {
 }
 
-static void (*early_resolve(void))(void) {
+__attribute__((used)) static void (*early_resolve(void))(void) {
     if (os_has_thread_storage())
         stacks_set_early();
     return early_nothing;

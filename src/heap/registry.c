@@ -166,7 +166,9 @@ void registry_end_heap(struct heap *heap) {
     lock_acquire(&registry.lock);
     if (heap->stacks != NULL)
         store_relaxed(&registry.threads, registry.threads - 1);
-    heap->stacks = NULL; // H3
+    if (heap == registry.first)
+        registry.first_thread = 0; // a later thread may have the same address
+    heap->stacks = NULL;           // H3
     list_add_first(&registry.without_thread, &heap->free_link);
     lock_release(&registry.lock);
 }
