@@ -12,7 +12,7 @@ int main(int argc, char **argv) {
         get = (int (*)(const char *, char *, size_t))dlsym(RTLD_DEFAULT, "hakmem_option_get");
     printf("secure=%lu\n", getauxval(AT_SECURE));
     for (int i = 1; i < argc; i++) {
-        char value[4096];
+        char value[8192];
         if (get == NULL || get(argv[i], value, sizeof value) < 0)
             return 1;
         printf("%s=%s\n", argv[i], value);

@@ -295,7 +295,7 @@ static void threads_end_each_others_blocks(void **state) {
 static char *contested;
 static uint32_t winners;
 static struct meeting meeting;
-enum { CONTESTS = 3000 };
+enum { CONTESTS = SANITIZED ? 2000 : 20000 };
 
 static void *end_contested(void *number) {
     for (unsigned i = 0; i < CONTESTS; i++) {

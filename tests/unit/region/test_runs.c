@@ -371,58 +371,67 @@ static void threads_never_get_the_same_slice(void **state) {
 
 // ---- the end of memory
 
-static pthread_barrier_t barrier;
-enum { LAST_RUN = 4 * GROUP_SLICES }; // large, so that purging it takes longer than looking for room elsewhere
+enum { LAST_RUN = 4 * GROUP_SLICES, ROUNDS = 100 }; // large, so that purging it takes a while
+static struct meeting meeting;
+static size_t last_run;
+static struct runs_totals when_full;
 
-static void *take_when_memory_is_just_enough(void *number) {
-    (void)number;
-    pthread_barrier_wait(&barrier); // all threads have their stacks
-    pthread_barrier_wait(&barrier); // memory is full but for what they need
-    for (unsigned i = 0; i < 100; i++) {
-        bool clean;
-        size_t first = runs_take(LAST_RUN, GROUP_SLICES, &clean);
-        MUST(first != NO_SLICE);
-        for (size_t slice = first; slice < first + LAST_RUN; slice++)
-            for (size_t offset = 0; offset < SLICE_BYTES; offset += 4096)
-                address_of(slice)[offset] = 1;
-        runs_give(first, LAST_RUN);
+// Until the other's run is neither in use nor free, or has been purged already.
+static void wait_until_purging(void) {
+    for (uint64_t purges = runs_count().purges;;) {
+        struct runs_totals now = runs_count();
+        bool given = now.in_use_slices < when_full.in_use_slices;
+        if (now.purges > purges || (given && now.free_slices <= when_full.free_slices))
+            return;
+    }
+}
+
+// Two threads give the last run there is to each other: while one's purge holds it back, nobody can have it, and the
+// other has to wait.
+static void *hand_over(void *number) {
+    for (uintptr_t round = 0; round < ROUNDS; round++) {
+        meet(&meeting, 2);
+        if (round % 2 == (uintptr_t)number) {
+            runs_give(last_run, LAST_RUN);
+            runs_purge(0);
+        } else {
+            bool clean;
+            wait_until_purging();
+            last_run = runs_take(LAST_RUN, GROUP_SLICES, &clean);
+            MUST(last_run != NO_SLICE);
+            for (size_t slice = last_run; slice < last_run + LAST_RUN; slice++)
+                for (size_t offset = 0; offset < SLICE_BYTES; offset += 4096)
+                    address_of(slice)[offset] = 1;
+        }
+        meet(&meeting, 2);
     }
     return NULL;
 }
 
-static void fill_then_share_the_last_runs(void *context) {
-    enum { THREADS = 3 };
+static void fill_then_hand_the_last_run_over(void *context) {
     struct rlimit limit = {256 * MIB, 256 * MIB};
-    pthread_t threads[THREADS];
-    size_t first, runs[THREADS] = {0}, count = 0;
+    pthread_t other;
+    size_t first, count = 0;
     bool clean;
     (void)context;
     MUST(setrlimit(RLIMIT_AS, &limit) == 0);
     os_start();
     MUST(window_start() && runs_start());
-    pthread_barrier_init(&barrier, NULL, THREADS + 1);
-    for (unsigned i = 0; i < THREADS; i++)
-        MUST(pthread_create(&threads[i], NULL, take_when_memory_is_just_enough, NULL) == 0);
-    pthread_barrier_wait(&barrier);
+    MUST(pthread_create(&other, NULL, hand_over, (void *)1) == 0); // it has its stack before memory is full
     errno = UNTOUCHED;
-    while ((first = runs_take(LAST_RUN, GROUP_SLICES, &clean)) != NO_SLICE)
-        runs[count++ % THREADS] = first;
+    for (; (first = runs_take(LAST_RUN, GROUP_SLICES, &clean)) != NO_SLICE; count++)
+        last_run = first;
     MUST(errno == UNTOUCHED && count > 10);
-    MUST(runs_count().free_slices < LAST_RUN);
-    options.retain_min = 0;
-    options.retain_share = 1000000; // every run that is given is purged at once: for a moment nobody can have it
-    for (unsigned i = 0; i < THREADS; i++)
-        runs_give(runs[i], LAST_RUN);
-    pthread_barrier_wait(&barrier);
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i], NULL);
+    when_full = runs_count();
+    hand_over(NULL);
+    MUST(pthread_join(other, NULL) == 0);
 }
 
 static void at_the_end_of_memory_a_purge_under_way_is_waited_for(void **state) {
     (void)state;
     if (SANITIZED)
         skip(); // sanitizers need more address space
-    child_must_succeed(fill_then_share_the_last_runs, NULL);
+    child_must_succeed(fill_then_hand_the_last_run_over, NULL);
 }
 
 int main(void) {

@@ -34,7 +34,7 @@ static struct capture capture;
 
 // Reads an environment of up to three variables from the defaults on; returns what was said.
 static const char *read_environment(bool secure, const char *first, const char *second, const char *third) {
-    static char variables[3][4096];
+    static char variables[3][8192];
     char *environment[] = {variables[0], variables[1], variables[2], NULL};
     const char *given[] = {first, second, third};
     options = defaults;
@@ -313,9 +313,9 @@ static void no_text_option_is_safe(void **state) {
 }
 
 static void a_list_that_is_too_long_is_said_to_be(void **state) {
-    static char list[2048] = "HAKMEM_OPTIONS=stats_file=";
+    static char list[8192] = "HAKMEM_OPTIONS=stats_file=";
     (void)state;
-    memset(list + strlen(list), 'x', 1500);
+    memset(list + strlen(list), 'x', 5000);
     const char *said = read_environment(false, list, NULL, NULL);
     assert_int_equal(lines_in(said), 1);
     assert_non_null(strstr(said, "stats_file"));
