@@ -377,8 +377,8 @@ static size_t last_run;
 static struct runs_totals when_full;
 
 // Until the other's run is neither in use nor free, or has been purged already.
-static void wait_until_purging(void) {
-    for (uint64_t purges = runs_count().purges;;) {
+static void wait_until_purging(uint64_t purges) {
+    for (;;) {
         struct runs_totals now = runs_count();
         bool given = now.in_use_slices < when_full.in_use_slices;
         if (now.purges > purges || (given && now.free_slices <= when_full.free_slices))
@@ -390,13 +390,14 @@ static void wait_until_purging(void) {
 // other has to wait.
 static void *hand_over(void *number) {
     for (uintptr_t round = 0; round < ROUNDS; round++) {
+        uint64_t purges = runs_count().purges;
         meet(&meeting, 2);
         if (round % 2 == (uintptr_t)number) {
             runs_give(last_run, LAST_RUN);
             runs_purge(0);
         } else {
             bool clean;
-            wait_until_purging();
+            wait_until_purging(purges);
             last_run = runs_take(LAST_RUN, GROUP_SLICES, &clean);
             MUST(last_run != NO_SLICE);
             for (size_t slice = last_run; slice < last_run + LAST_RUN; slice++)
