@@ -240,8 +240,9 @@ static void check_slices(void) {
 }
 
 static void check_locks(void) {
-    bool held = registry.lock.state != 0 || registry.spare_lock.state != 0 || runs_lock.state != 0 ||
-                runs_grow_lock.state != 0 || mapping_lock.state != 0 || meta_lock.state != 0 || lock_fork_thread != 0;
+    bool held = registry.statistics_lock.state != 0 || registry.lock.state != 0 || registry.spare_lock.state != 0 ||
+                runs_lock.state != 0 || runs_grow_lock.state != 0 || mapping_lock.state != 0 || meta_lock.state != 0 ||
+                lock_fork_thread != 0;
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         held = held || depots[i].lock.state != 0;
     if (held)

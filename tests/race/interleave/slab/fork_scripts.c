@@ -153,6 +153,31 @@ static void fork_with_shared_heap(unsigned thread) {
     }
 }
 
+// One gives a slab back because another is listed, which the second leases meanwhile: to the child the first looks like
+// the only one of its class, and its slices' table entries are half gone.
+static void fork_with_spared_slab_prepare(void) {
+    world_start(3);
+    AS_THREAD(0, blocks[0] = world_take_one(CLASS_FOUR));
+    AS_THREAD(1, {
+        world_take_one(CLASS_FOUR);
+        world_empty();
+    });
+}
+
+static void fork_with_spared_slab(unsigned thread) {
+    switch (thread) {
+    case 0:
+        world_put(CLASS_FOUR, blocks[0]);
+        world_empty();
+        break;
+    case 1:
+        world_take_one(CLASS_FOUR);
+        break;
+    default:
+        fork_and_take_all(CLASS_FOUR);
+    }
+}
+
 // --- A child that has threads of its own ---------------------------------------------------------
 
 // Thread 0 of the parent did not come along; in the child a new thread has its number. Its stacks wait to be adopted.
@@ -255,6 +280,7 @@ const struct script fork_scripts[] = {
     SCRIPT(fork_with_lease, 3, "two free blocks of a slab that the forking thread has leased"),
     SCRIPT(fork_during_two_puts, 3, "two free the last blocks of a slab"),
     SCRIPT(fork_with_shared_heap, 3, "a slab that was full has become the shared heap's"),
+    SCRIPT(fork_with_spared_slab, 3, "a slab that could be spared is given back, and its depot runs empty"),
     SCRIPT(fork_during_adoption, 2, "a fork child forks while it adopts what a dead thread had"),
     SCRIPT(fork_in_parent, 3, "two fork, the third goes on, all in the parent"),
     {.name = "fork_while_shared_heap_grows",

@@ -193,6 +193,7 @@ static struct snapshot snapshot;
 static struct heap *heaps[THREADS_MOST];
 
 static void locks_start(void) {
+    interleave_is_lock(&registry.statistics_lock.state);
     interleave_is_lock(&registry.lock.state);
     interleave_is_lock(&registry.spare_lock.state);
     interleave_is_lock(&runs_lock.state);
