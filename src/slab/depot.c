@@ -22,8 +22,8 @@ void depot_start(void) {
 
 void depot_holder_start(struct holder *holder, unsigned tag) {
     holder->tag = tag;
-    holder->ended = false;
     for (unsigned i = 0; i <= CLASS_LAST_HELD; i++) {
+        holder->ended[i] = false;
         list_init(&holder->listed[i]);
         list_init(&holder->depot_link[i]);
     }
@@ -34,7 +34,7 @@ static void depot_add(struct depot *depot, struct slab *slab) {
     struct holder *holder = slab->holder;
     unsigned class_index = slab->class_index;
     store_relaxed(&depot->slabs, depot->slabs + 1); // read without the lock in depot_lease
-    if (!class_is_held(class_index) || holder->ended) {
+    if (!class_is_held(class_index) || holder->ended[class_index]) {
         list_add_last(&depot->listed, &slab->link);
         return;
     }
@@ -150,7 +150,7 @@ void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index, struc
 void depot_holder_ended(struct holder *holder) {
     for (unsigned i = 0; i <= CLASS_LAST_HELD; i++) {
         lock_acquire(&depots[i].lock);
-        holder->ended = true;
+        holder->ended[i] = true;
         while (!list_is_empty(&holder->listed[i])) {
             struct slab *slab = LIST_OWNER(holder->listed[i].next, struct slab, link);
             list_remove(&slab->link);
@@ -164,7 +164,7 @@ void depot_holder_ended(struct holder *holder) {
 void depot_holder_revived(struct holder *holder) {
     for (unsigned i = 0; i <= CLASS_LAST_HELD; i++) {
         lock_acquire(&depots[i].lock);
-        holder->ended = false;
+        holder->ended[i] = false;
         lock_release(&depots[i].lock);
     }
 }

@@ -38,7 +38,7 @@ enum slab_state {
 // Somebody who takes leases: a thread's heap. Slabs of held classes listed for it wait in its own lists.
 struct holder {
     unsigned tag;                            // whose threads may reuse blocks of its held slabs
-    bool ended;                              // its thread has gone: its slabs are anybody's. Under the depots' locks
+    bool ended[CLASS_LAST_HELD + 1];         // its thread has gone: its slabs are anybody's. Under the depots' locks
     struct list listed[CLASS_LAST_HELD + 1]; // its listed slabs. Under the class's depot lock
     struct list depot_link[CLASS_LAST_HELD + 1]; // in the depot's list of holders with listed slabs
     struct slab *in_transit;                     // a slab LEASED by us that no heap field names yet; for a fork child
