@@ -9,7 +9,7 @@ static void *blocks[MANY];
 static void *say_heap(void *unused) {
     (void)unused;
     release(allocate(class_of(100)));
-    MUST(!heap_mine()->holder.ended);
+    MUST(!heap_mine()->holder.ended[CLASS_FIRST][CLASS_FIRST]);
     return heap_mine();
 }
 
@@ -108,7 +108,7 @@ static void an_ended_thread_leaves_nothing_behind(void **state) {
         assert_true(slabs_alive(i) <= 1);
         assert_int_equal(slabs_with_blocks_out(i), 0);
     }
-    assert_true(heap->holder.ended);
+    assert_true(heap->holder.ended[CLASS_FIRST]);
     assert_int_equal(heap->outbox_blocks, 0);
     assert_int_equal(heap->granted_bytes, 0);
 }

@@ -86,7 +86,7 @@ static unsigned count_list(const struct list *list, unsigned class_index, const 
             interleave_fail("slab %u is in a list in state %d", number_of(slab), state_of(slab));
         if (holder != NULL && slab->holder != holder) // D2
             interleave_fail("slab %u is in a list of another holder", number_of(slab));
-        if (holder != NULL && holder->ended)
+        if (holder != NULL && holder->ended[class_index])
             interleave_fail("slab %u is in the list of a holder that has ended", number_of(slab));
         listings[number_of(slab)]++;
     }
