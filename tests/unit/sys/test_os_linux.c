@@ -1,6 +1,7 @@
 // The contract of os.h: every call does what it says, and leaves errno alone also when it fails.
 #include "unit/unit.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/auxv.h>
 
@@ -226,6 +227,61 @@ static void files_are_appended_to(void **state) {
     os_close(1000);
 }
 
+static void keep_and_close(void *context) {
+    MUST(os_standard_error() == 2); // nothing is kept yet
+    os_keep_standard_error();
+    int kept = os_standard_error();
+    MUST(kept > 2 && (fcntl(kept, F_GETFD) & FD_CLOEXEC) != 0);
+    close(2); // as programs do at their end
+    os_write(os_standard_error(), "still heard", 11);
+    if (context != NULL) { // a program that closes everything, and has another file under the number then
+        close(kept);
+        int file = open("/dev/null", O_WRONLY);
+        MUST(dup2(file, kept) == kept);
+        MUST(os_standard_error() == 2);
+    }
+}
+
+static void standard_error_is_kept_for_the_end(void **state) {
+    struct capture capture;
+    (void)state;
+    assert_int_equal(child_run(&capture, keep_and_close, NULL), 0);
+    assert_string_equal(capture.text, "still heard");
+    assert_int_equal(child_run(&capture, keep_and_close, &page), 0);
+    errno = UNTOUCHED;
+}
+
+static void deep_binding_alone_is_taken_from_a_mode(void **state) {
+    (void)state;
+    assert_int_equal(os_without_deep_binding(RTLD_NOW | RTLD_GLOBAL | RTLD_DEEPBIND), RTLD_NOW | RTLD_GLOBAL);
+    assert_int_equal(os_without_deep_binding(RTLD_LAZY), RTLD_LAZY);
+    assert_int_equal(os_without_deep_binding(~0), ~RTLD_DEEPBIND);
+}
+
+static void lower_limit(void *context) {
+    struct rlimit limit = {GIB, RLIM_INFINITY};
+    (void)context;
+    MUST(setrlimit(RLIMIT_AS, &limit) == 0);
+    os_read_limits();
+    MUST(os_facts.address_limit_bytes == GIB);
+    limit.rlim_cur = RLIM_INFINITY;
+    MUST(setrlimit(RLIMIT_AS, &limit) == 0);
+    os_read_limits();
+    MUST(os_facts.address_limit_bytes == SIZE_MAX);
+}
+
+static void limits_can_be_read_again(void **state) {
+    (void)state;
+    if (SANITIZED)
+        skip(); // sanitizers need more address space
+    child_must_succeed(lower_limit, NULL);
+}
+
+static void a_running_thread_has_its_storage(void **state) {
+    (void)state;
+    assert_true(os_has_thread_storage());
+}
+
 static void the_environment_is_found_also_before_libc_has_it(void **state) {
     (void)state;
     char **saved = environ;
@@ -375,6 +431,10 @@ int main(void) {
         TEST(waiting_ends_when_woken_or_when_the_word_differs),
         TEST(resident_memory_grows_with_what_is_touched),
         TEST(files_are_appended_to),
+        TEST(standard_error_is_kept_for_the_end),
+        TEST(deep_binding_alone_is_taken_from_a_mode),
+        cmocka_unit_test(limits_can_be_read_again),
+        TEST(a_running_thread_has_its_storage),
         TEST(the_environment_is_found_also_before_libc_has_it),
         TEST(the_break_is_known_as_it_grows),
         TEST(functions_are_found_by_name),
