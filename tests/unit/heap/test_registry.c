@@ -9,7 +9,6 @@ static void *blocks[MANY];
 static void *say_heap(void *unused) {
     (void)unused;
     release(allocate(class_of(100)));
-    MUST(!heap_mine()->holder.ended[CLASS_FIRST]);
     return heap_mine();
 }
 
@@ -56,6 +55,27 @@ static void a_heap_is_used_again_by_a_later_thread(void **state) {
     count_heaps(after);
     assert_memory_equal(before, after, sizeof before);
     assert_int_equal(meta_bytes(), metadata); // 300 threads later
+}
+
+// Also one that had another thread before: what it lists waits for itself.
+static void *list_held_slabs(void *unused) {
+    struct heap *heap = heap_mine();
+    (void)unused;
+    for (unsigned i = CLASS_FIRST; i <= CLASS_LAST_HELD; i++) {
+        void *block = allocate(i);
+        heap_empty(heap); // the slab with our block in it is listed
+        MUST(!list_is_empty(&heap->holder.listed[i]));
+        release(block);
+    }
+    return heap;
+}
+
+static void a_heap_that_is_used_again_holds_slabs_as_a_new_one(void **state) {
+    (void)state;
+    struct heap *first = heap_of_a_thread(list_held_slabs);
+    for (unsigned i = CLASS_FIRST; i <= CLASS_LAST_HELD; i++)
+        assert_true(list_is_empty(&first->holder.listed[i])); // they are everybody's now
+    assert_ptr_equal(heap_of_a_thread(list_held_slabs), first);
 }
 
 static pthread_barrier_t barrier;
@@ -108,7 +128,8 @@ static void an_ended_thread_leaves_nothing_behind(void **state) {
         assert_true(slabs_alive(i) <= 1);
         assert_int_equal(slabs_with_blocks_out(i), 0);
     }
-    assert_true(heap->holder.ended[CLASS_FIRST]);
+    for (unsigned i = CLASS_FIRST; i <= CLASS_LAST_HELD; i++)
+        assert_true(list_is_empty(&heap->holder.listed[i]));
     assert_int_equal(heap->outbox_blocks, 0);
     assert_int_equal(heap->granted_bytes, 0);
 }
@@ -250,6 +271,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_has_one_heap_and_another_has_another),
         cmocka_unit_test(a_heap_is_used_again_by_a_later_thread),
+        cmocka_unit_test(a_heap_that_is_used_again_holds_slabs_as_a_new_one),
         cmocka_unit_test(living_threads_are_counted),
         cmocka_unit_test(an_ended_thread_leaves_nothing_behind),
         cmocka_unit_test(blocks_outlive_their_thread),
