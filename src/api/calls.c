@@ -19,10 +19,28 @@ void *call_no_memory(void) {
 static void *take_big(size_t bytes, size_t align, bool *zeroed) {
     if (bytes > PTRDIFF_MAX)
         return NULL;
+    struct heap *heap = heap_enter();
     void *block = big_take(bytes, align, zeroed);
     if (UNLIKELY(block == NULL) && heap_trim(0))
         block = big_take(bytes, align, zeroed);
+    heap_leave(heap);
     return block;
+}
+
+// False: no big block starts there.
+static bool give_big(void *block) {
+    struct heap *heap = heap_enter();
+    bool given = big_give(block);
+    heap_leave(heap);
+    return given;
+}
+
+// In place or moved by the kernel; NULL: neither.
+static void *resize_big(void *block, size_t bytes) {
+    struct heap *heap = heap_enter();
+    void *resized = big_resize(block, bytes);
+    heap_leave(heap);
+    return resized;
 }
 
 void *call_malloc_slow(size_t bytes) {
@@ -41,7 +59,7 @@ static COLD void report_no_block(const void *block) {
 
 // A pointer in the window that lies in no slab.
 static COLD void free_in_window(void *block) {
-    if (!big_give(block))
+    if (!give_big(block))
         report_no_block(block);
 }
 
@@ -49,7 +67,7 @@ void call_free_slow(void *block) {
     if (block == NULL)
         return;
     if (!window_contains(block)) {
-        if (!big_give(block))
+        if (!give_big(block))
             foreign_free(block);
         return;
     }
@@ -115,7 +133,9 @@ static void *move_block(void *block, size_t old_bytes, size_t bytes) {
 
 // A run that can't grow moves once into a mapping of its own, which the kernel can move without copying from then on.
 static void *move_run(void *block, size_t old_bytes, size_t bytes) {
+    struct heap *heap = heap_enter();
     void *moved = mapping_make(bytes, 1);
+    heap_leave(heap);
     if (moved == NULL)
         return move_block(block, old_bytes, bytes);
     memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
@@ -150,7 +170,7 @@ void *call_realloc(void *block, size_t bytes) {
         return move_block(block, old_bytes, bytes);
     }
     if (bytes > CLASS_LARGE_MAX) {
-        void *resized = big_resize(block, bytes);
+        void *resized = resize_big(block, bytes);
         return resized != NULL ? resized : move_run(block, old_bytes, bytes);
     }
     return move_block(block, old_bytes, bytes);

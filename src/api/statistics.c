@@ -29,6 +29,17 @@ static void add_heap(struct heap *heap, void *context) {
         add_class(&sum->classes[i], heap, i);
 }
 
+static struct heap *statistics_begin(void) {
+    struct heap *heap = heap_enter();
+    lock_acquire(&registry.statistics_lock);
+    return heap;
+}
+
+static void statistics_end(struct heap *heap) {
+    lock_release(&registry.statistics_lock);
+    heap_leave(heap);
+}
+
 // The lock is held.
 static void sum_all(void) {
     memset(&sums, 0, sizeof sums);
@@ -86,10 +97,10 @@ static void fill_full(struct hakmem_stats *full) {
 void statistics_fill(struct hakmem_stats *out) {
     struct hakmem_stats full;
     size_t size = out->size < sizeof full ? out->size : sizeof full;
-    lock_acquire(&registry.statistics_lock);
+    struct heap *heap = statistics_begin();
     sum_all();
     fill_full(&full);
-    lock_release(&registry.statistics_lock);
+    statistics_end(heap);
     memcpy(out, &full, size);
     out->size = size;
 }
@@ -150,7 +161,7 @@ static void json_class(struct report *report, unsigned class_index) {
 void statistics_say_json(struct report *report) {
     struct hakmem_stats full;
     struct field fields[FIELDS_MOST];
-    lock_acquire(&registry.statistics_lock);
+    struct heap *heap = statistics_begin();
     sum_all();
     fill_full(&full);
     report_text(report, "{\n  \"allocator\": \"hakmem\",\n  \"version\": \"");
@@ -175,7 +186,7 @@ void statistics_say_json(struct report *report) {
         separator = ",\n";
     }
     report_text(report, "\n  ]\n}\n");
-    lock_release(&registry.statistics_lock);
+    statistics_end(heap);
 }
 
 static void text_class(struct report *report, unsigned class_index) {
@@ -196,7 +207,7 @@ static void text_class(struct report *report, unsigned class_index) {
 void statistics_say_text(struct report *report) {
     struct hakmem_stats full;
     struct field fields[FIELDS_MOST];
-    lock_acquire(&registry.statistics_lock);
+    struct heap *heap = statistics_begin();
     sum_all();
     fill_full(&full);
     report_text(report, "hakmem ");
@@ -215,11 +226,11 @@ void statistics_say_text(struct report *report) {
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         if (sums.classes[i].counters.refilled_blocks != 0)
             text_class(report, i);
-    lock_release(&registry.statistics_lock);
+    statistics_end(heap);
 }
 
 void statistics_say_xml_sizes(struct report *report) {
-    lock_acquire(&registry.statistics_lock);
+    struct heap *heap = statistics_begin();
     sum_all();
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         if (sums.classes[i].cached_blocks == 0)
@@ -234,7 +245,7 @@ void statistics_say_xml_sizes(struct report *report) {
         report_number(report, sums.classes[i].cached_blocks);
         report_text(report, "\"/>\n");
     }
-    lock_release(&registry.statistics_lock);
+    statistics_end(heap);
 }
 
 void statistics_at_exit(void) {

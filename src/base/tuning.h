@@ -103,5 +103,8 @@
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
 #define LOCK_SPINS 64 // tries before sleeping: about a critical section's length
+// How long fork waits for a thread that is inside, asleep between looks: a purge of much memory takes seconds.
+#define FORK_PATIENCE_MS 5000
+#define FORK_SLEEP_US 100
 
 #endif

@@ -9,7 +9,6 @@
 void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
     struct heap_class *own = &heap->classes[class_index];
     store_relaxed(&heap->stacks->top[class_index], CONSTANT_TOP);
-    compiler_fence(); // a fork child must not read the old top by the new depth: what lies between is long in use
     heap->granted_bytes -= own->depth * class_bytes(class_index);
     heap->granted_bytes += depth * class_bytes(class_index);
     store_relaxed(&own->depth, (uint8_t)depth);
@@ -18,7 +17,6 @@ void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth) {
         return;
     void **bottom = heap_bottom(heap, class_index);
     bottom[-1] = NULL; // T1
-    compiler_fence();
     store_relaxed(&heap->stacks->top[class_index], bottom);
 }
 

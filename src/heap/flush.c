@@ -1,5 +1,5 @@
 // Empties a thread's stacks into slabs.
-#include "heap/heap.h"
+#include "heap/registry.h"
 #include "sys/options.h"
 
 unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
@@ -42,11 +42,10 @@ void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
             bottom[i] = bottom[count + i];
     }
     store_relaxed(&heap->stacks->top[class_index], bottom + keep);
-    compiler_fence(); // T4: off the stack before a bit says free; a fork child must never find both
     own->fresh_drained = false;
     count_add(&own->counters.flushes, 1);
     count_add(&own->counters.flushed_blocks, count);
-    put_blocks(blocks, count, class_index, &heap->holder);
+    put_blocks(blocks, count, class_index);
 }
 
 void heap_flush_outbox(struct heap *heap) {
@@ -54,26 +53,24 @@ void heap_flush_outbox(struct heap *heap) {
     if (count == 0)
         return;
     heap->outbox_blocks = 0;
-    compiler_fence(); // as in heap_flush
-    put_mixed_blocks(heap->outbox, count, &heap->holder);
+    put_mixed_blocks(heap->outbox, count);
 }
 
 // Gives a lease up; the slab goes to its depot or back.
-static void heap_unlease(struct heap *heap, struct slab **lease) {
+static void heap_unlease(struct slab **lease) {
     struct slab *slab = *lease;
     if (slab == NULL)
         return;
-    store_relaxed(&heap->holder.in_transit, slab);
     store_relaxed(lease, NULL);
-    depot_unlease(slab, &heap->holder);
+    depot_unlease(slab);
 }
 
 void heap_empty(struct heap *heap) {
     heap_flush_outbox(heap);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         heap_flush(heap, i, 0);
-        heap_unlease(heap, &heap->classes[i].slab);
-        heap_unlease(heap, &heap->classes[i].fresh);
+        heap_unlease(&heap->classes[i].slab);
+        heap_unlease(&heap->classes[i].fresh);
     }
 }
 
@@ -109,9 +106,9 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     if (own->flush_streak % STACK_SHRINK_FLUSHES == 0)
         heap_flatten_stack(heap, class_index);
     if (freeing && own->slab != NULL && slab_is_wholly_free(own->slab))
-        heap_unlease(heap, &own->slab);
+        heap_unlease(&own->slab);
     if (freeing && own->fresh != NULL && slab_is_wholly_free(own->fresh))
-        heap_unlease(heap, &own->fresh);
+        heap_unlease(&own->fresh);
 }
 
 // A thread that frees this many blocks of others is one of several that pass blocks around: sending each home costs
@@ -132,19 +129,17 @@ static void heap_send_home(struct heap *heap, void *block, unsigned class_index)
         heap_open_slabs(heap);
         heap_flush_outbox(heap);
     }
-    heap->outbox[heap->outbox_blocks] = block;
-    compiler_fence(); // T4, for the outbox
-    heap->outbox_blocks++;
+    heap->outbox[heap->outbox_blocks++] = block;
     count_add(&heap->classes[class_index].counters.remote_flushed_blocks, 1);
 }
 
-void heap_take_back(void *block, const struct slab *slab) {
-    unsigned class_index = slab->class_index;
-    struct heap *heap = heap_mine();
-    if (UNLIKELY(heap == NULL)) {
-        heap_spare_put(block, class_index);
-        return;
-    }
+// Without a stack: straight to its slab.
+static void heap_put_one(struct heap *heap, void *block, unsigned class_index) {
+    count_add(&heap->classes[class_index].counters.flushed_blocks, 1);
+    put_blocks(&block, 1, class_index);
+}
+
+static void heap_take_back_own(struct heap *heap, void *block, unsigned class_index) {
     unsigned view = load_relaxed(&window.views[window_slice_of(block) * TAG_COUNT + heap->holder.tag]);
     if (view == CLASS_NONE && options.fastlane == OPTION_FASTLANE_ON) {
         heap_send_home(heap, block, class_index);
@@ -153,8 +148,7 @@ void heap_take_back(void *block, const struct slab *slab) {
     struct heap_class *own = &heap->classes[class_index];
     if (own->depth == 0 && !heap_grant_stack(heap, class_index)) {
         own->last_turn = ++heap->turn;
-        count_add(&own->counters.flushed_blocks, 1);
-        put_blocks(&block, 1, class_index, &heap->holder);
+        heap_put_one(heap, block, class_index);
         return;
     }
     if (heap_stack_blocks(heap, class_index) == own->depth) {
@@ -163,6 +157,15 @@ void heap_take_back(void *block, const struct slab *slab) {
     }
     void **top = heap->stacks->top[class_index];
     *top = block;
-    compiler_fence(); // T4
     store_relaxed(&heap->stacks->top[class_index], top + 1);
+}
+
+void heap_take_back(void *block, const struct slab *slab) {
+    unsigned class_index = slab->class_index; // before the block goes: the slab may go with it
+    struct heap *heap = heap_enter();
+    if (LIKELY(heap != NULL))
+        heap_take_back_own(heap, block, class_index);
+    else
+        heap_put_one(registry.spare, block, class_index);
+    heap_leave(heap);
 }

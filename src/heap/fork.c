@@ -1,90 +1,102 @@
-// Fork: nobody holds a lock while the process doubles; the child takes over what the threads that did not come along
-// had in their stacks, outboxes and leases.
+// Fork: the process doubles while no other thread is in the middle of a change (H5). The child takes over what the
+// threads that did not come along had in their stacks, outboxes and leases.
 //
-// F1. The forking thread holds every lock, in rank order, from prepare to parent or child. Taking the first one
-//     serialises forks of several threads.
-// F2. In the child a block may be lost where its thread was between two steps (T4, S1), but none is doubled: a bit that
-//     is set already is left alone.
+// F1. registry.spare_lock is held from prepare to parent or child: forks of several threads come one after the other,
+//     no heap is made, and threads without a heap wait.
+// F2. The forking thread itself goes in and out as ever: what other libraries' fork handlers allocate is served.
+// F3. A thread that does not come out (a signal handler keeps it there) is waited for FORK_PATIENCE_MS long. Then the
+//     child does without its heap, and with what it had in hand lost.
 #include "big/mapping.h"
 #include "heap/registry.h"
 #include "region/meta.h"
 #include "region/runs.h"
 
-// Every lock of the library in rank order.
-static void for_each_lock(void (*act)(struct lock *lock)) {
-    act(&registry.statistics_lock);
-    act(&registry.lock);
-    act(&registry.spare_lock);
-    act(&runs_grow_lock);
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
-        act(&depots[i].lock);
-    act(&runs_lock);
-    act(&mapping_lock);
-    act(&meta_lock);
+static bool fork_impatient; // F3 happened. Under registry.spare_lock
+
+// The other threads' heaps.
+static void for_each_other(void (*act)(struct heap *heap)) {
+    const struct heap *mine = thread_stacks.heap;
+    for (struct list *node = registry.all.next; node != &registry.all; node = node->next) {
+        struct heap *heap = LIST_OWNER(node, struct heap, link);
+        if (heap != mine && heap->stacks != NULL)
+            act(heap);
+    }
+}
+
+static void gate_shut(struct heap *heap) {
+    for (unsigned slept = 0; slept < FORK_PATIENCE_MS * 1000; slept += FORK_SLEEP_US) {
+        for (unsigned spin = 0; spin < LOCK_SPINS; spin++) {
+            uint32_t outside = GATE_OUTSIDE;
+            if (swap_acquire(&heap->gate, outside, GATE_SHUT)) // acquire: pairs with heap_leave
+                return;
+            spin_pause();
+        }
+        os_sleep(FORK_SLEEP_US);
+    }
+    fork_impatient = true;
+}
+
+static bool gate_is_shut(const struct heap *heap) {
+    return !fork_impatient || load_relaxed(&heap->gate) == GATE_SHUT;
+}
+
+static void gate_open(struct heap *heap) {
+    if (gate_is_shut(heap))
+        store_relaxed(&heap->gate, GATE_OUTSIDE);
 }
 
 void heap_fork_prepare(void) {
-    for_each_lock(lock_acquire_for_fork);
-    lock_fork_begin();
+    registry_enter_spare(); // F1
+    fork_impatient = false;
+    for_each_other(gate_shut);
 }
 
 void heap_fork_parent(void) {
-    lock_fork_end();
-    for_each_lock(lock_release);
-}
-
-// Moves the blocks of a stack or outbox to their slabs.
-static void take_over_blocks(struct heap *dead, void *const *blocks, unsigned count) {
-    for (unsigned i = 0; i < count; i++)
-        if (!put_is_free(blocks[i])) // F2
-            put_mixed_blocks(&blocks[i], 1, &dead->holder);
-}
-
-// A slab that a dead thread had LEASED: listed, or given back.
-static void take_over_lease(struct heap *dead, const struct heap *mine, struct slab *slab) {
-    if (slab == NULL || slab_state_of(load_relaxed(&slab->state)) != SLAB_LEASED)
-        return; // the thread was before its first step, or behind its last
-    const struct heap_class *ours = mine == NULL ? NULL : &mine->classes[slab->class_index];
-    if (ours != NULL && (ours->slab == slab || ours->fresh == slab))
-        return; // the thread was about to lose the race for it
-    list_init(&slab->link);
-    depot_unlease(slab, &dead->holder);
+    for_each_other(gate_open);
+    // release: who sees the new turn sees the gates open; pairs with heap_enter_later
+    store_release(&registry.fork_turn, registry.fork_turn + 1);
+    registry_leave_spare();
+    os_wake_all(&registry.fork_turn);
 }
 
 // Notes how many blocks the dead thread's stacks hold while its tops can still be read: its thread-local storage goes
 // to the next thread that starts.
 static void note_stacks(struct heap *dead) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
-        struct heap_class *own = &dead->classes[i];
-        own->idle_blocks = 0;
-        if (own->depth == 0)
-            continue;
-        void **top = dead->stacks->top[i];
-        void **bottom = heap_bottom(dead, i);
-        if (top >= bottom && top <= heap_cell_end(dead, i)) // else the bottom was just moving
-            own->idle_blocks = (uint8_t)(top - bottom);
-    }
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        dead->classes[i].idle_blocks = (uint8_t)heap_stack_blocks(dead, i);
+}
+
+// A heap whose thread did not come along.
+static void take_over(struct heap *dead) {
+    bool whole = gate_is_shut(dead);
+    if (whole)
+        note_stacks(dead);
+    store_relaxed(&dead->gate, GATE_OUTSIDE);
+    dead->entries = 0;
+    dead->stacks = NULL;
+    store_relaxed(&registry.threads, registry.threads - 1);
+    if (whole)
+        registry_add_orphan(dead);
+}
+
+static void reset_locks(void) {
+    lock_reset(&registry.statistics_lock);
+    lock_reset(&registry.lock);
+    lock_reset(&runs_grow_lock);
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        lock_reset(&depots[i].lock);
+    lock_reset(&runs_lock);
+    lock_reset(&mapping_lock);
+    lock_reset(&meta_lock);
 }
 
 void heap_fork_child(void) {
-    struct heap *mine = thread_stacks.heap;
-    lock_fork_end();
-    for_each_lock(lock_reset);
-    for (struct list *node = registry.all.next; node != &registry.all; node = node->next) {
-        struct heap *dead = LIST_OWNER(node, struct heap, link);
-        if (dead == mine || dead->stacks == NULL)
-            continue;
-        struct slab *in_transit = dead->holder.in_transit;
-        take_over_lease(dead, mine, in_transit);
-        for (unsigned i = 0; i < CLASS_COUNT; i++) {
-            take_over_lease(dead, mine, dead->classes[i].slab);
-            take_over_lease(dead, mine, dead->classes[i].fresh);
-            dead->classes[i].slab = NULL;
-            dead->classes[i].fresh = NULL;
-        }
-        note_stacks(dead);
-        registry_add_orphan(dead);
+    if (fork_impatient) { // F3
+        reset_locks();
+        runs_forget_purges();
     }
+    for_each_other(take_over);
+    registry_leave_spare();
 }
 
 void heap_adopt_orphan(void) {
@@ -93,12 +105,12 @@ void heap_adopt_orphan(void) {
         return;
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         struct heap_class *own = &dead->classes[i];
-        if (own->depth == 0)
+        if (own->depth == 0 || own->idle_blocks == 0)
             continue;
-        take_over_blocks(dead, heap_bottom(dead, i), own->idle_blocks);
         count_add(&own->counters.flushed_blocks, own->idle_blocks);
+        put_blocks(heap_bottom(dead, i), own->idle_blocks, i);
     }
-    take_over_blocks(dead, dead->outbox, dead->outbox_blocks); // counted when they were sent home
+    heap_flush_outbox(dead); // counted when they were sent home
     registry_forget_stacks(dead);
     registry_end_heap(dead);
 }

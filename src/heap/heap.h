@@ -6,6 +6,9 @@
 //     `slab`; only when neither it nor the depot has any, new ones are carved out of `fresh`.
 // H3. A heap is in the registry from its first use on; `stacks` is NULL while no thread has it.
 // H4. A batch fits its stack: batch <= depth.
+// H5. A thread changes more than the tops of its stacks only between heap_enter and heap_leave. A thread that forks
+//     waits until no other is in there, and shuts all of them out until the process has doubled: so the child finds
+//     every heap, slab and run whole.
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 
@@ -31,8 +34,16 @@ struct heap_class {
     bool fresh_drained;   // `fresh` was searched and this thread has put nothing back since
 };
 
+enum gate {
+    GATE_OUTSIDE,
+    GATE_INSIDE,
+    GATE_SHUT, // by a thread that forks
+};
+
 struct heap {
     struct holder holder;  // first: see heap_of_holder
+    uint32_t gate;         // enum gate (H5)
+    uint32_t entries;      // of the thread that is inside
     struct stacks *stacks; // H3
     struct list link;      // in the registry
     struct list free_link; // among heaps without a thread
@@ -53,22 +64,23 @@ struct heap {
 
 // --- Of the calling thread -------------------------------------------------------------------------------------------
 
-// The thread's heap, made at its first slow call; NULL: the thread has ended, or there is no memory for a heap.
-INTERNAL struct heap *heap_mine(void);
 // A block of the class by the cold path, for a thread with or without a heap. NULL: no memory.
 INTERNAL void *heap_refill(unsigned class_index);
 // Takes back a block of a slab by the cold path.
 INTERNAL void heap_take_back(void *block, const struct slab *slab);
 
-// For threads that have no heap: one block at a time, from a heap that all of them share.
-INTERNAL void *heap_spare_take(unsigned class_index);
-INTERNAL void heap_spare_put(void *block, unsigned class_index);
+// The thread's heap, made at its first slow call; NULL: the thread has ended, or there is no memory for a heap.
+INTERNAL struct heap *heap_mine(void);
+// Around every cold path (H5); may be nested. Returns the thread's heap, or NULL where it has none: such threads share
+// one, and are inside one at a time.
+INTERNAL struct heap *heap_enter(void);
+INTERNAL void heap_leave(struct heap *heap);
 
 // --- The process ---------------------------------------------------------------------------------------------------
 
 // Sets the whole library up, once; false: there is no address space for it.
 INTERNAL bool heap_process_start(void);
-// Fork: takes every lock; lets go in the parent; in the child also takes over what the other threads had.
+// Around fork (H5): the child also takes over what the other threads had.
 INTERNAL void heap_fork_prepare(void);
 INTERNAL void heap_fork_parent(void);
 INTERNAL void heap_fork_child(void);

@@ -21,6 +21,7 @@ ALWAYS_INLINE bool stack_push(unsigned class_index, void *block) {
     if (UNLIKELY(((uintptr_t)top & STACK_MASK) == 0))
         return false;
     *top = block;
+    compiler_fence(); // T4
     store_fast(&thread_stacks.top[class_index], top + 1);
     return true;
 }

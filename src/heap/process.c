@@ -62,8 +62,10 @@ bool heap_trim(size_t keep_bytes) {
     if (!heap_process_start())
         return false;
     shared_add(&heap_trim_turn, 1);
-    struct heap *heap = heap_mine();
+    struct heap *heap = heap_enter();
     if (heap != NULL)
         heap_look_around(heap, CLASS_NONE);
-    return runs_purge(keep_bytes);
+    bool purged = runs_purge(keep_bytes);
+    heap_leave(heap);
+    return purged;
 }

@@ -13,7 +13,6 @@ static bool heap_leave_exhausted(struct slab **lease) {
 static bool heap_lease(struct heap *heap, unsigned class_index, unsigned want) {
     struct slab *slab = depot_lease(class_index, &heap->holder, want);
     store_relaxed(&heap->classes[class_index].slab, slab);
-    store_relaxed(&heap->holder.in_transit, NULL);
     return slab != NULL;
 }
 
@@ -62,7 +61,6 @@ static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, 
         if (own->fresh == NULL) {
             store_relaxed(&own->fresh, slab_make(class_index, &heap->holder));
             own->fresh_drained = true;
-            store_relaxed(&heap->holder.in_transit, NULL);
         }
         if (own->fresh == NULL)
             break;
@@ -98,7 +96,6 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     for (unsigned i = 0; count < want && i < count; i++) // a short batch moves down to the bottom
         bottom[i] = bottom[want - count + i];
     count_add(&own->counters.refills, 1);
-    compiler_fence(); // T4
     store_relaxed(&heap->stacks->top[class_index], bottom + count - 1);
     return bottom[count - 1];
 }
@@ -116,10 +113,7 @@ static void *heap_try_refill(struct heap *heap, unsigned class_index) {
     return heap_refill_stack(heap, class_index);
 }
 
-void *heap_refill(unsigned class_index) {
-    struct heap *heap = heap_mine();
-    if (UNLIKELY(heap == NULL))
-        return heap_spare_take(class_index);
+static void *heap_refill_own(struct heap *heap, unsigned class_index) {
     if (UNLIKELY(load_relaxed(&registry.orphan_count) != 0))
         heap_adopt_orphan();
     heap_look_around(heap, class_index);
@@ -129,5 +123,18 @@ void *heap_refill(unsigned class_index) {
         heap_empty(heap);
         block = heap_try_refill(heap, class_index);
     }
+    return block;
+}
+
+// For a thread that has no heap: one block, from the heap that all such threads share.
+static void *heap_refill_spare(unsigned class_index) {
+    void *block;
+    return registry.spare != NULL && heap_take(registry.spare, class_index, &block + 1, 1) == 1 ? block : NULL;
+}
+
+void *heap_refill(unsigned class_index) {
+    struct heap *heap = heap_enter();
+    void *block = LIKELY(heap != NULL) ? heap_refill_own(heap, class_index) : heap_refill_spare(class_index);
+    heap_leave(heap);
     return block;
 }

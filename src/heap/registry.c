@@ -129,9 +129,8 @@ static struct heap *registry_take_early_heap(void) {
     return heap;
 }
 
-static COLD struct heap *thread_start(void) {
-    if (thread_stacks.ended || !heap_process_start())
-        return NULL;
+// A heap for the calling thread, or NULL: no memory.
+static struct heap *thread_take_heap(void) {
     struct heap *heap = registry_take_early_heap();
     if (heap == NULL)
         heap = registry_take_heap();
@@ -151,8 +150,45 @@ static COLD struct heap *thread_start(void) {
         thread_stacks.view = window.views + heap->holder.tag;
         thread_stacks.limit = window.limit;
     }
-    os_thread_exit_arm(heap); // last: it may allocate
     return heap;
+}
+
+static COLD struct heap *thread_start(void) {
+    if (thread_stacks.ended || !heap_process_start())
+        return NULL;
+    registry_enter_spare(); // a thread that forks waits for it, and finds heaps that are whole
+    struct heap *heap = thread_take_heap();
+    registry_leave_spare();
+    if (heap != NULL)
+        os_thread_exit_arm(heap); // it may allocate
+    return heap;
+}
+
+void registry_enter_spare(void) {
+    uintptr_t self = os_thread();
+    if (load_relaxed(&registry.spare_thread) != self) {
+        lock_acquire(&registry.spare_lock);
+        store_relaxed(&registry.spare_thread, self);
+    }
+    registry.spare_entries++;
+}
+
+void registry_leave_spare(void) {
+    if (--registry.spare_entries > 0)
+        return;
+    store_relaxed(&registry.spare_thread, 0);
+    lock_release(&registry.spare_lock);
+}
+
+// Another thread is forking: waits until it has.
+static NOINLINE void heap_enter_later(struct heap *heap) {
+    for (;;) {
+        uint32_t turn = load_acquire(&registry.fork_turn); // acquire: then the gates are seen open; pairs: fork.c
+        uint32_t outside = GATE_OUTSIDE;
+        if (swap_acquire(&heap->gate, outside, GATE_INSIDE)) // acquire: none before; see heap_leave
+            return;
+        os_wait(&registry.fork_turn, turn);
+    }
 }
 
 struct heap *heap_mine(void) {
@@ -160,15 +196,39 @@ struct heap *heap_mine(void) {
     return LIKELY(heap != NULL) ? heap : thread_start();
 }
 
+struct heap *heap_enter(void) {
+    struct heap *heap = heap_mine();
+    if (UNLIKELY(heap == NULL)) {
+        registry_enter_spare();
+        return NULL;
+    }
+    if (heap->entries++ > 0)
+        return heap;
+    uint32_t outside = GATE_OUTSIDE;
+    if (os_is_single_threaded())
+        store_relaxed(&heap->gate, GATE_INSIDE);
+    else if (UNLIKELY(!swap_acquire(&heap->gate, outside, GATE_INSIDE))) // acquire: nothing in here before; see leave
+        heap_enter_later(heap);
+    return heap;
+}
+
+void heap_leave(struct heap *heap) {
+    if (UNLIKELY(heap == NULL))
+        registry_leave_spare();
+    else if (--heap->entries == 0)
+        store_release(&heap->gate, GATE_OUTSIDE); // release: who shuts the gate sees all; pairs with fork.c
+}
+
 void registry_end_heap(struct heap *heap) {
     heap_empty(heap);
     depot_holder_ended(&heap->holder);
     lock_acquire(&registry.lock);
-    if (heap->stacks != NULL)
-        store_relaxed(&registry.threads, registry.threads - 1);
     if (heap == registry.first)
         registry.first_thread = 0; // a later thread may have the same address
-    heap->stacks = NULL;           // H3
+    if (heap->stacks != NULL) {    // else in a fork child: its thread went long ago
+        store_relaxed(&registry.threads, registry.threads - 1);
+        heap->stacks = NULL; // H3
+    }
     list_add_first(&registry.without_thread, &heap->free_link);
     lock_release(&registry.lock);
 }
@@ -177,12 +237,16 @@ void registry_thread_ended(void *value) {
     struct heap *heap = value;
     if (thread_stacks.heap != heap)
         return;
+    heap_enter();
     heap_empty(heap);
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         store_relaxed(&thread_stacks.top[i], CONSTANT_TOP);
     registry_forget_stacks(heap);
-    registry_end_heap(heap);
     thread_leave_stacks();
+    heap_leave(heap); // to a fork child that begins here the heap is one with empty stacks
+    registry_enter_spare();
+    registry_end_heap(heap);
+    registry_leave_spare();
 }
 
 void registry_start(void) {
@@ -209,24 +273,6 @@ struct heap *registry_take_orphan(void) {
     }
     lock_release(&registry.lock);
     return heap;
-}
-
-void *heap_spare_take(unsigned class_index) {
-    void *block = NULL;
-    if (!heap_process_start())
-        return NULL;
-    lock_acquire(&registry.spare_lock);
-    if (registry.spare != NULL && heap_take(registry.spare, class_index, &block + 1, 1) != 1)
-        block = NULL;
-    lock_release(&registry.spare_lock);
-    return block;
-}
-
-void heap_spare_put(void *block, unsigned class_index) {
-    lock_acquire(&registry.spare_lock);
-    count_add(&registry.spare->classes[class_index].counters.flushed_blocks, 1);
-    put_blocks(&block, 1, class_index, &registry.spare->holder);
-    lock_release(&registry.spare_lock);
 }
 
 void heap_for_each(void (*visit)(struct heap *heap, void *context), void *context) {

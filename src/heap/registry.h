@@ -7,9 +7,9 @@
 
 struct registry {
     struct lock lock;
-    struct lock spare_lock;
+    struct lock spare_lock;      // held by a thread without a heap while it is inside (H5)
     struct lock statistics_lock; // for whoever sums the counters of all heaps
-    struct list all;             // heaps, by link; only grows. Under lock
+    struct list all;             // heaps, by link; only grows. Written under lock and spare_lock
     struct list without_thread;  // heaps to reuse, by free_link. Under lock
     struct list orphans;         // after fork: heaps whose stacks still hold blocks, by free_link. Under lock
     uint32_t orphan_count;       // hint for readers without the lock
@@ -17,7 +17,10 @@ struct registry {
     uint32_t threads;            // that have a heap. Under lock; read without it as a hint
     struct heap *first;          // the first thread's heap, see registry_take_early_heap. Under lock
     uintptr_t first_thread;
-    struct heap *spare; // serves threads without a heap. Under spare_lock
+    struct heap *spare;     // serves threads without a heap. Under spare_lock
+    uintptr_t spare_thread; // who holds spare_lock; 0: nobody
+    uint32_t spare_entries; // of that thread
+    uint32_t fork_turn;     // grows when the gates open again: those who were shut out sleep on it
 };
 SHARED struct registry registry;
 
@@ -26,11 +29,14 @@ SHARED struct registry registry;
 
 INTERNAL struct heap *registry_new_heap(void);
 INTERNAL void registry_start(void);
+// The part of heap_enter and heap_leave for threads without a heap; also while a heap is made, and while one forks.
+INTERNAL void registry_enter_spare(void);
+INTERNAL void registry_leave_spare(void);
 // Forgets a heap's stacks; they are empty or lost.
 INTERNAL void registry_forget_stacks(struct heap *heap);
 // A heap without stacks and without a thread goes to those to be reused.
 INTERNAL void registry_end_heap(struct heap *heap);
-// A heap whose thread did not come along into a fork child: its leases have been taken over, its blocks come later.
+// A heap whose thread did not come along into a fork child.
 INTERNAL void registry_add_orphan(struct heap *heap);
 INTERNAL struct heap *registry_take_orphan(void);
 // What the operating system calls when a thread ends; `value` is its heap.

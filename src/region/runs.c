@@ -232,6 +232,10 @@ static size_t take_locked(size_t slices, size_t align, bool *clean) {
     return first;
 }
 
+void runs_forget_purges(void) {
+    purging_slices = 0;
+}
+
 // Waits until a purge under way has ended; false where none is.
 static bool wait_for_purge(void) {
     lock_acquire(&runs_lock);

@@ -37,6 +37,8 @@ INTERNAL void runs_give(size_t first, size_t slices);
 INTERNAL bool runs_take_behind(size_t end, size_t slices);
 // Purges retained slices until at most `keep_bytes` are left; true if something was given back.
 INTERNAL bool runs_purge(size_t keep_bytes);
+// In a fork child: purges that were under way in other threads never end. Their slices are lost.
+INTERNAL void runs_forget_purges(void);
 INTERNAL struct runs_totals runs_count(void);
 INTERNAL bool runs_start(void);
 

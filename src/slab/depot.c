@@ -87,7 +87,6 @@ struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned w
     }
     if (slab != NULL) {
         depot_remove(depot, slab);
-        store_relaxed(&holder->in_transit, slab);
         // D1; relaxed: only holders of the lock and the lessee act on LISTED and LEASED, freeing threads on FULL
         store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
         if (slab->holder != holder)
@@ -97,9 +96,8 @@ struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned w
     return slab;
 }
 
-void depot_unlease(struct slab *slab, struct holder *holder) {
+void depot_unlease(struct slab *slab) {
     struct depot *depot = &depots[slab->class_index];
-    store_relaxed(&holder->in_transit, slab);
     lock_acquire(&depot->lock);
     bool wholly_free = depot_can_spare(depot, slab, 0) && slab_is_wholly_free(slab); // S5; exact: we are the lessee
     if (!wholly_free) {
@@ -116,35 +114,27 @@ void depot_unlease(struct slab *slab, struct holder *holder) {
     lock_release(&depot->lock);
     if (wholly_free)
         slab_give_back(slab);
-    store_relaxed(&holder->in_transit, NULL);
 }
 
-void depot_list_full(struct slab *slab, uint64_t word, struct holder *lessee) {
+void depot_list_full(struct slab *slab, uint64_t word) {
     CHECK(slab_state_of(word) == SLAB_FULL);
-    store_relaxed(&lessee->in_transit, slab);
     // acquire: we see what the last lessee carved; total: one of several that saw FULL wins
-    if (swap_total(&slab->state, word, slab_word_with(word, SLAB_LEASED))) {
-        depot_unlease(slab, lessee);
-        return;
-    }
-    store_relaxed(&lessee->in_transit, NULL);
+    if (swap_total(&slab->state, word, slab_word_with(word, SLAB_LEASED)))
+        depot_unlease(slab);
 }
 
-void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index, struct holder *lessee) {
+void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index) {
     struct depot *depot = &depots[class_index];
     CHECK(slab_state_of(word) == SLAB_LISTED);
     lock_acquire(&depot->lock);
     bool ours = load_relaxed(&slab->state) == word && depot_can_spare(depot, slab, 1) && slab_is_wholly_free(slab);
     if (ours) {
         depot_remove(depot, slab);
-        store_relaxed(&lessee->in_transit, slab);
         store_relaxed(&slab->state, slab_word_with(word, SLAB_LEASED));
     }
     lock_release(&depot->lock);
-    if (ours) {
+    if (ours)
         slab_give_back(slab);
-        store_relaxed(&lessee->in_transit, NULL);
-    }
 }
 
 void depot_holder_ended(struct holder *holder) {

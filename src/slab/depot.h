@@ -24,11 +24,11 @@ INTERNAL void depot_holder_start(struct holder *holder, unsigned tag);
 // LISTED → LEASED: a slab for `holder`, the fullest of some that have `want` blocks; NULL: none listed.
 INTERNAL struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned want);
 // LEASED → LISTED, or given back where wholly free (S5). By the lessee.
-INTERNAL void depot_unlease(struct slab *slab, struct holder *holder);
+INTERNAL void depot_unlease(struct slab *slab);
 // FULL → LISTED, or given back where wholly free; nothing where the slab's state is not `word` any more (S3).
-INTERNAL void depot_list_full(struct slab *slab, uint64_t word, struct holder *lessee);
+INTERNAL void depot_list_full(struct slab *slab, uint64_t word);
 // LISTED → given back where it still is `word` and wholly free.
-INTERNAL void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index, struct holder *lessee);
+INTERNAL void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index);
 // The holder's thread has gone (or a new one has come): its listed slabs are everybody's.
 INTERNAL void depot_holder_ended(struct holder *holder);
 INTERNAL void depot_holder_revived(struct holder *holder);

@@ -4,15 +4,11 @@
 // slab, and a row of them is one step (S3 allows: the blocks are all still out). What stands alone costs, with several
 // threads, an atomic OR on a line that is often not in the cache: such bits are gathered in a small table keyed by
 // bitmap word, and the words fetched ahead while it fills.
+//
+// `alone` says that the process has one thread: no atomics, no order.
 #include "slab/put.h"
 
 #include "sys/os.h"
-
-// Who puts, and how.
-struct putter {
-    struct holder *holder; // lessee of slabs that have to move
-    bool alone;            // one thread in the process: no atomics, no order
-};
 
 #define PUT_ANY_CLASS CLASS_NONE
 
@@ -56,11 +52,11 @@ ALWAYS_INLINE uint32_t put_index_of(const void *block, const struct slab *slab, 
 }
 
 // A slab that is not LEASED got bits back: a FULL one is listed, a LISTED one given back if nothing is out any more.
-static NOINLINE void put_settle(struct slab *slab, uint64_t now, unsigned class_index, struct holder *holder) {
+static NOINLINE void put_settle(struct slab *slab, uint64_t now, unsigned class_index) {
     if (slab_state_of(now) == SLAB_FULL)
-        depot_list_full(slab, now, holder);
+        depot_list_full(slab, now);
     else if (slab_state_of(now) == SLAB_LISTED && slab_is_wholly_free(slab))
-        depot_reclaim(slab, now, class_index, holder);
+        depot_reclaim(slab, now, class_index);
 }
 
 // True where `set` is all that a bitmap word can hold now; a hint.
@@ -73,12 +69,12 @@ ALWAYS_INLINE bool word_is_whole(const struct slab *slab, const uint64_t *word, 
 }
 
 // Sets bits of one word, and moves the slab on where that is due (S3, S4).
-ALWAYS_INLINE void put_mask(struct slab *slab, uint64_t *word, uint64_t mask, struct putter putter) {
+ALWAYS_INLINE void put_mask(struct slab *slab, uint64_t *word, uint64_t mask, bool alone) {
     unsigned class_index = slab->class_index; // read while the slab can't go: our blocks are still out
     uint64_t before = load_relaxed(&slab->state);
     uint64_t now = before;
     uint64_t old;
-    if (putter.alone) {
+    if (alone) {
         old = load_relaxed(word);
         store_relaxed(word, old | mask);
     } else {
@@ -92,15 +88,15 @@ ALWAYS_INLINE void put_mask(struct slab *slab, uint64_t *word, uint64_t mask, st
         return;
     if (slab_state_of(now) == SLAB_LISTED && !word_is_whole(slab, word, old | mask))
         return;
-    put_settle(slab, now, class_index, putter.holder);
+    put_settle(slab, now, class_index);
 }
 
 // Sets the bits of neighbouring blocks, word by word.
-static void put_row(struct slab *slab, uint32_t index, unsigned length, struct putter putter) {
+static void put_row(struct slab *slab, uint32_t index, unsigned length, bool alone) {
     while (length > 0) {
         unsigned start = index % 64;
         unsigned count = length < 64 - start ? length : 64 - start;
-        put_mask(slab, &slab->bits[index / 64], bits_low_mask(count) << start, putter);
+        put_mask(slab, &slab->bits[index / 64], bits_low_mask(count) << start, alone);
         index += count;
         length -= count;
     }
@@ -116,7 +112,7 @@ ALWAYS_INLINE unsigned row_length(void *const *blocks, unsigned count, ptrdiff_t
 }
 
 // Puts a row of neighbours at the batch's front; returns how many blocks that were, 0 where the first stands alone.
-ALWAYS_INLINE unsigned put_front_row(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+ALWAYS_INLINE unsigned put_front_row(void *const *blocks, unsigned count, unsigned class_index, bool alone) {
     const struct size_class *row = &size_classes[class_index];
     ptrdiff_t bytes = (ptrdiff_t)row->bytes;
     ptrdiff_t step = (char *)blocks[1] - (char *)blocks[0];
@@ -133,12 +129,12 @@ ALWAYS_INLINE unsigned put_front_row(void *const *blocks, unsigned count, unsign
     // The row ends with the slab: what follows may lie in the next one.
     unsigned room = step > 0 ? carved - first : first + 1;
     length = length < room ? length : room;
-    put_row(slab, step > 0 ? first : first + 1 - length, length, putter);
+    put_row(slab, step > 0 ? first : first + 1 - length, length, alone);
     return length;
 }
 
-// One block on its own, with every check; by either kind of putter.
-static NOINLINE void put_one(void *block, unsigned class_index, struct putter putter) {
+// One block on its own, with every check.
+static NOINLINE void put_one(void *block, unsigned class_index, bool alone) {
     struct slab *slab = put_slab_of(block, class_index);
     if (slab == NULL)
         return;
@@ -146,7 +142,7 @@ static NOINLINE void put_one(void *block, unsigned class_index, struct putter pu
     if (UNLIKELY(index >= load_relaxed(&slab->carved)))
         put_report_misplaced(block, slab, index);
     else
-        put_mask(slab, &slab->bits[index / 64], UINT64_C(1) << (index % 64), putter);
+        put_mask(slab, &slab->bits[index / 64], UINT64_C(1) << (index % 64), alone);
 }
 
 // put_one where nothing has to be said or moved, which is nearly always; false: nothing was done.
@@ -172,7 +168,7 @@ ALWAYS_INLINE bool put_one_quickly(const void *block, unsigned class_index, cons
 }
 
 // Puts a batch that has no rows at its front, block by block, up to the next row; returns how many blocks.
-static unsigned put_scattered(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+static unsigned put_scattered(void *const *blocks, unsigned count, unsigned class_index) {
     const struct size_class row = size_classes[class_index];
     char *previous = NULL;
     unsigned i = 0;
@@ -183,20 +179,20 @@ static unsigned put_scattered(void *const *blocks, unsigned count, unsigned clas
             break;
         previous = block;
         if (UNLIKELY(!put_one_quickly(block, class_index, &row)))
-            put_one(block, class_index, putter);
+            put_one(block, class_index, true);
     }
     return i;
 }
 
-static void put_alone(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+static void put_alone(void *const *blocks, unsigned count, unsigned class_index) {
     for (unsigned i = 0; i < count;) {
-        unsigned length = i + 1 < count ? put_front_row(blocks + i, count - i, class_index, putter) : 0;
-        i += length > 0 ? length : put_scattered(blocks + i, count - i, class_index, putter);
+        unsigned length = i + 1 < count ? put_front_row(blocks + i, count - i, class_index, true) : 0;
+        i += length > 0 ? length : put_scattered(blocks + i, count - i, class_index);
     }
 }
 
 // Adds a block's bit to the table; what had its place goes to its slab.
-static void pending_add(struct pending *table, void *block, unsigned class_index, struct putter putter) {
+static void pending_add(struct pending *table, void *block, unsigned class_index, bool alone) {
     struct slab *slab = put_slab_of(block, class_index);
     if (slab == NULL)
         return;
@@ -215,48 +211,40 @@ static void pending_add(struct pending *table, void *block, unsigned class_index
         return;
     }
     if (pending->word != NULL)
-        put_mask(pending->slab, pending->word, pending->mask, putter);
+        put_mask(pending->slab, pending->word, pending->mask, alone);
     __builtin_prefetch(word, 1);
     *pending = (struct pending){word, bit, slab};
 }
 
-static void put_pending(struct pending *table, struct putter putter) {
+static void put_pending(struct pending *table, bool alone) {
     for (unsigned i = 0; i < PENDING_COUNT; i++)
         if (table[i].word != NULL)
-            put_mask(table[i].slab, table[i].word, table[i].mask, putter);
+            put_mask(table[i].slab, table[i].word, table[i].mask, alone);
 }
 
-static void put_shared(void *const *blocks, unsigned count, unsigned class_index, struct putter putter) {
+static void put_shared(void *const *blocks, unsigned count, unsigned class_index) {
     struct pending table[PENDING_COUNT] = {0};
     for (unsigned i = 0; i < count; i++) {
-        unsigned length = i + 1 < count ? put_front_row(blocks + i, count - i, class_index, putter) : 0;
+        unsigned length = i + 1 < count ? put_front_row(blocks + i, count - i, class_index, false) : 0;
         if (length > 0)
             i += length - 1;
         else
-            pending_add(table, blocks[i], class_index, putter);
+            pending_add(table, blocks[i], class_index, false);
     }
-    put_pending(table, putter);
+    put_pending(table, false);
 }
 
-void put_blocks(void *const *blocks, unsigned count, unsigned class_index, struct holder *holder) {
+void put_blocks(void *const *blocks, unsigned count, unsigned class_index) {
     if (os_is_single_threaded())
-        put_alone(blocks, count, class_index, (struct putter){holder, true});
+        put_alone(blocks, count, class_index);
     else
-        put_shared(blocks, count, class_index, (struct putter){holder, false});
+        put_shared(blocks, count, class_index);
 }
 
-void put_mixed_blocks(void *const *blocks, unsigned count, struct holder *holder) {
+void put_mixed_blocks(void *const *blocks, unsigned count) {
     struct pending table[PENDING_COUNT] = {0};
-    struct putter putter = {holder, os_is_single_threaded()};
+    bool alone = os_is_single_threaded();
     for (unsigned i = 0; i < count; i++)
-        pending_add(table, blocks[i], PUT_ANY_CLASS, putter);
-    put_pending(table, putter);
-}
-
-bool put_is_free(const void *block) {
-    const struct slab *slab = slab_of_slice(window_slice_of(block));
-    if (slab == NULL)
-        return true;
-    uint32_t index = put_index_of(block, slab, &size_classes[slab->class_index]);
-    return index >= load_relaxed(&slab->carved) || (load_relaxed(&slab->bits[index / 64]) >> (index % 64) & 1) != 0;
+        pending_add(table, blocks[i], PUT_ANY_CLASS, alone);
+    put_pending(table, alone);
 }

@@ -63,7 +63,6 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
         descriptor_give(slab, row);
         return NULL;
     }
-    store_relaxed(&holder->in_transit, slab);
     list_init(&slab->link);
     slab->first_slice = (uint32_t)first;
     slab->class_index = (uint8_t)class_index;

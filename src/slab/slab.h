@@ -41,7 +41,6 @@ struct holder {
     bool ended[CLASS_LAST_HELD + 1];         // its thread has gone: its slabs are anybody's. Under the depots' locks
     struct list listed[CLASS_LAST_HELD + 1]; // its listed slabs. Under the class's depot lock
     struct list depot_link[CLASS_LAST_HELD + 1]; // in the depot's list of holders with listed slabs
-    struct slab *in_transit;                     // a slab LEASED by us that no heap field names yet; for a fork child
 };
 
 struct slab {

@@ -1,8 +1,6 @@
-// A small lock: four bytes, spins briefly, then sleeps. Ranked; fork's owner passes through.
+// A small lock: four bytes, spins briefly, then sleeps. Ranked.
 //
-// L1. While a thread forks it holds every lock (lock_fork_begin). What else that thread runs then (fork handlers of
-//     others that allocate) passes through lock_acquire and lock_release without effect.
-// L2. In checked builds a thread that takes a lock of a rank at or below one it holds stops at once.
+// L1. In checked builds a thread that takes a lock of a rank at or below one it holds stops at once.
 #ifndef SYS_LOCK_H
 #define SYS_LOCK_H
 
@@ -24,8 +22,6 @@ struct lock {
 #define LOCK_INIT(name) \
     { .state = 0, .rank = LOCK_RANK_##name }
 
-SHARED uintptr_t lock_fork_thread; // the thread between lock_fork_begin and lock_fork_end; 0: none
-
 INTERNAL NOINLINE void lock_acquire_slow(struct lock *lock);
 INTERNAL void lock_rank_check(const struct lock *lock);
 INTERNAL void lock_rank_forget(const struct lock *lock);
@@ -39,19 +35,12 @@ static inline void lock_acquire(struct lock *lock) {
 }
 
 static inline void lock_release(struct lock *lock) {
-    if (UNLIKELY(load_relaxed(&lock_fork_thread) == os_thread())) // L1
-        return;
     if (CHECKED)
         lock_rank_forget(lock);
     if (exchange_release(&lock->state, 0) == 2) // release: pairs with lock_acquire
         os_wake_one(&lock->state);
 }
 
-// Takes a lock on the way into fork, where several of one rank are held at once.
-INTERNAL void lock_acquire_for_fork(struct lock *lock);
-// After every lock was taken in rank order by the calling thread, lets it pass through them all until the end.
-INTERNAL void lock_fork_begin(void);
-INTERNAL void lock_fork_end(void);
 // In a fork child: makes a lock free, whoever held it.
 INTERNAL void lock_reset(struct lock *lock);
 

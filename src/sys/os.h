@@ -46,6 +46,8 @@ INTERNAL void os_name(void *address, size_t bytes, const char *name);
 INTERNAL void os_wait(uint32_t *word, uint32_t value);
 INTERNAL void os_wake_one(uint32_t *word);
 INTERNAL void os_wake_all(uint32_t *word);
+// Sleeps about so long.
+INTERNAL void os_sleep(unsigned microseconds);
 
 // Bytes resident in the process right now, from /proc; 0 where that can't be read.
 INTERNAL size_t os_resident_bytes(void);

@@ -23,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/atomics.h"
@@ -196,6 +197,13 @@ void os_wake_one(uint32_t *word) {
 void os_wake_all(uint32_t *word) {
     int saved = errno;
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    errno = saved;
+}
+
+void os_sleep(unsigned microseconds) {
+    int saved = errno;
+    struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = (long)(microseconds % 1000000) * 1000};
+    nanosleep(&time, NULL);
     errno = saved;
 }
 

@@ -59,7 +59,7 @@ UNUSED static uint64_t slabs_with_blocks_out(unsigned class_index) {
     }
     heap->holder.in_transit = NULL;
     while (count > 0)
-        depot_unlease(kept[--count], &heap->holder);
+        depot_unlease(kept[--count]);
     return slabs_alive(class_index);
 }
 

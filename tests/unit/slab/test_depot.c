@@ -18,8 +18,8 @@ static struct slab *make_listed(unsigned class_index, struct holder *owner, unsi
     struct slab *slab = slab_make(class_index, owner);
     unsigned all = carve_all(slab, blocks);
     memcpy(kept, blocks + all - out, out * sizeof *kept);
-    put_blocks(blocks, all - out, class_index, owner);
-    depot_unlease(slab, owner);
+    put_blocks(blocks, all - out, class_index);
+    depot_unlease(slab);
     assert_int_equal(state_of(slab), SLAB_LISTED);
     assert_ptr_equal(slab->holder, owner);
     return slab;
@@ -43,7 +43,7 @@ static void a_listed_slab_is_leased_once(void **state) {
         assert_int_equal(state_of(slab), SLAB_LEASED);
         assert_int_equal(depots[i].slabs, 0);
         assert_null(depot_lease(i, &other, 1));
-        put_blocks(kept, 1, i, &holder);
+        put_blocks(kept, 1, i);
         slab_give_back(slab);
     }
 }
@@ -58,7 +58,7 @@ static void a_lease_changes_who_sees_a_held_slab(void **state) {
         assert_ptr_equal(slab->holder, &other);
         assert_int_equal(views[holder.tag], CLASS_NONE);
         assert_int_equal(views[other.tag], i);
-        put_blocks(kept, 1, i, &other);
+        put_blocks(kept, 1, i);
         slab_give_back(slab);
     }
 }
@@ -78,10 +78,10 @@ static void the_fullest_slab_that_has_enough_is_chosen(void **state) {
     for (size_t k = 0; k < COUNT_OF(cases); k++) {
         struct slab *slab = depot_lease(class_index, &holder, cases[k].want);
         assert_ptr_equal(slab, slabs[cases[k].expected]);
-        depot_unlease(slab, &holder);
+        depot_unlease(slab);
     }
     for (unsigned i = 0; i < 3; i++)
-        put_blocks(kept[i], all - free_blocks[i], class_index, &holder);
+        put_blocks(kept[i], all - free_blocks[i], class_index);
     end_all_listed(class_index, &holder);
 }
 
@@ -98,7 +98,7 @@ static void ones_own_held_slabs_come_first_then_everybodys_then_others(void **st
     assert_ptr_equal(depot_lease(class_index, &holder, 1), of_other);
     assert_null(depot_lease(class_index, &holder, 1));
     depot_holder_revived(&third);
-    put_blocks(kept, 3, class_index, &holder);
+    put_blocks(kept, 3, class_index);
     slab_give_back(own);
     slab_give_back(of_third);
     slab_give_back(of_other);
@@ -121,7 +121,7 @@ static void slabs_of_an_ended_holder_are_everybodys_also_those_listed_later(void
     assert_true((first == before && second == later) || (first == later && second == before));
     assert_ptr_equal(depot_lease(class_index, &other, 1), revived);
     assert_true(list_is_empty(&third.listed[class_index]));
-    put_blocks(kept, 3, class_index, &other);
+    put_blocks(kept, 3, class_index);
     slab_give_back(before);
     slab_give_back(later);
     slab_give_back(revived);
@@ -133,13 +133,13 @@ static void a_full_slab_is_listed_by_one_of_those_who_saw_it_full(void **state) 
     struct slab *slab = make_full(class_index, &holder, blocks);
     uint64_t word = slab->state;
     or_total(&slab->bits[0], 1); // total: as put.c does
-    depot_list_full(slab, word, &other);
+    depot_list_full(slab, word);
     assert_int_equal(state_of(slab), SLAB_LISTED);
     assert_ptr_equal(slab->holder, &holder); // whose lines are still warm
-    depot_list_full(slab, word, &other);     // who comes second changes nothing
+    depot_list_full(slab, word);     // who comes second changes nothing
     assert_int_equal(depots[class_index].slabs, 1);
     assert_int_equal(state_of(slab), SLAB_LISTED);
-    put_blocks(blocks + 1, size_classes[class_index].blocks - 1u, class_index, &holder);
+    put_blocks(blocks + 1, size_classes[class_index].blocks - 1u, class_index);
     end_all_listed(class_index, &holder);
 }
 
@@ -153,8 +153,8 @@ static void of_wholly_free_slabs_at_most_one_waits(void **state) {
             slabs[k] = slab_make(i, &holder);
         for (unsigned k = 0; k < SLABS; k++) {
             unsigned count = carve(slabs[k], kept[k], 10);
-            put_blocks(kept[k], count, i, &holder);
-            depot_unlease(slabs[k], &holder);
+            put_blocks(kept[k], count, i);
+            depot_unlease(slabs[k]);
         }
         assert_true(slabs_alive(i) <= 1);
         assert_int_equal(slabs_alive(i), depots[i].slabs);
@@ -169,18 +169,18 @@ static void reclaim_ends_a_wholly_free_slab_and_knows_an_old_word(void **state) 
     struct slab *slab = make_listed(class_index, &holder, 1, &kept[0]);
     struct slab *further = make_listed(class_index, &holder, 1, &kept[1]);
     uint64_t word = slab->state, made = slab_count(class_index).returned;
-    depot_reclaim(slab, word, class_index, &other); // a block is out
+    depot_reclaim(slab, word, class_index); // a block is out
     assert_int_equal(slab->state, word);
     or_total(&slab->bits[index_of(slab, kept[0]) / 64], UINT64_C(1) << index_of(slab, kept[0]) % 64); // total: as put.c
-    depot_reclaim(slab, slab_word_with(word, SLAB_LISTED) + ((uint64_t)1 << SLAB_STATE_BITS), class_index, &other);
+    depot_reclaim(slab, slab_word_with(word, SLAB_LISTED) + ((uint64_t)1 << SLAB_STATE_BITS), class_index);
     assert_int_equal(slab->state, word); // another generation was meant
-    depot_reclaim(slab, word, class_index, &other);
+    depot_reclaim(slab, word, class_index);
     assert_int_equal(state_of(slab), SLAB_NONE);
     assert_int_equal(slab_count(class_index).returned, made + 1);
-    depot_reclaim(slab, word, class_index, &other); // who comes late changes nothing
+    depot_reclaim(slab, word, class_index); // who comes late changes nothing
     assert_int_equal(slab_count(class_index).returned, made + 1);
     assert_ptr_equal(depot_lease(class_index, &holder, 1), further);
-    put_blocks(&kept[1], 1, class_index, &holder);
+    put_blocks(&kept[1], 1, class_index);
     slab_give_back(further);
 }
 
@@ -211,7 +211,7 @@ static void *lease_and_unlease(void *number) {
         MUST(exchange_acquire(lessee_of(slab), 1) == 0); // acquire: nothing of ours moves before it
         slab->next_word = 0;                             // plain: the lessee's alone
         MUST(exchange_release(lessee_of(slab), 0) == 1); // release: nor behind it
-        depot_unlease(slab, me);
+        depot_unlease(slab);
     }
     return NULL;
 }
@@ -227,7 +227,7 @@ static void a_slab_has_one_lessee_at_a_time(void **state) {
     threads_run(THREADS, lease_and_unlease);
     assert_int_equal(depots[CLASS_FIRST].slabs, SHARED_SLABS / 2);
     assert_int_equal(depots[class_of(512)].slabs, SHARED_SLABS / 2);
-    put_mixed_blocks(kept, SHARED_SLABS, &holder);
+    put_mixed_blocks(kept, SHARED_SLABS);
     end_all_listed(CLASS_FIRST, &holder);
     end_all_listed(class_of(512), &holder);
 }

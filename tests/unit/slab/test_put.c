@@ -18,9 +18,9 @@ static int start(void **state) {
 
 static void put(void *const *batch, unsigned count, unsigned class_index) {
     if (class_index == ANY_CLASS)
-        put_mixed_blocks(batch, count, &other);
+        put_mixed_blocks(batch, count);
     else
-        put_blocks(batch, count, class_index, &other);
+        put_blocks(batch, count, class_index);
 }
 
 static void put_one(void *block, unsigned class_index) {
@@ -38,7 +38,7 @@ static void what_is_put_can_be_taken_again(void **state) {
         assert_true(slab_is_wholly_free(slab));
         assert_int_equal(take(slab, again, MOST_BLOCKS), all);
         assert_memory_equal(blocks, again, all * sizeof *blocks);
-        put_blocks(again, all, i, &holder);
+        put_blocks(again, all, i);
         slab_give_back(slab);
     }
 }
@@ -53,8 +53,8 @@ static void the_first_block_that_comes_back_lists_a_full_slab(void **state) {
         put_one(blocks[all / 2], i);
         assert_int_equal(state_of(slab), SLAB_LISTED);
         assert_int_equal(slab_free_blocks(slab), 1);
-        put_blocks(blocks, all / 2, i, &other);
-        put_blocks(blocks + all / 2 + 1, all - all / 2 - 1, i, &other);
+        put_blocks(blocks, all / 2, i);
+        put_blocks(blocks + all / 2 + 1, all - all / 2 - 1, i);
         end_all_listed(i, &holder);
     }
 }
@@ -97,12 +97,12 @@ static void a_batch_may_come_from_many_slabs_and_classes(void **state) {
         slabs[i] = make_full(CLASS_FIRST + 5 + i % 20, &holder, kept[i]);
         batch[i] = kept[i][1];
     }
-    put_mixed_blocks(batch, SLABS, &other);
+    put_mixed_blocks(batch, SLABS);
     for (unsigned i = 0; i < SLABS; i++) {
         assert_int_equal(state_of(slabs[i]), SLAB_LISTED);
         assert_int_equal(slab_free_blocks(slabs[i]), 1);
         put_one(kept[i][0], ANY_CLASS);
-        put_mixed_blocks(kept[i] + 2, size_classes[slabs[i]->class_index].blocks - 2u, &other);
+        put_mixed_blocks(kept[i] + 2, size_classes[slabs[i]->class_index].blocks - 2u);
     }
     for (unsigned i = 0; i < 20; i++)
         end_all_listed(CLASS_FIRST + 5 + i, &holder);
@@ -190,7 +190,7 @@ static void a_block_put_twice_is_seen_and_stays_single(void **state) {
     assert_int_equal(take(slab, again, 8), 3);
     expect_fault(FAULT_double_free, blocks[5], scattered, 4, ANY_CLASS);
     assert_int_equal(take(slab, again, 8), 3);
-    put_blocks(blocks, 8, class_index, &holder);
+    put_blocks(blocks, 8, class_index);
     slab_give_back(slab);
 }
 
@@ -207,8 +207,8 @@ static void a_double_free_among_many_slabs_is_seen(void **state) {
     batch[SLABS] = kept[0][7]; // its first bit may be set by now, or not
     expect_fault(FAULT_double_free, kept[0][7], batch, SLABS + 1, class_index);
     for (unsigned i = 0; i < SLABS; i++) {
-        put_blocks(kept[i], 7, class_index, &other);
-        put_blocks(kept[i] + 8, size_classes[class_index].blocks - 8u, class_index, &other);
+        put_blocks(kept[i], 7, class_index);
+        put_blocks(kept[i] + 8, size_classes[class_index].blocks - 8u, class_index);
     }
     end_all_listed(class_index, &holder);
 }
@@ -237,7 +237,7 @@ static void an_address_inside_a_block_is_misaligned(void **state) {
             expect_fault(FAULT_misaligned_pointer, inside, &inside, 1, i);
         }
         assert_int_equal(slab_free_blocks(slab), 0);
-        put_blocks(blocks, size_classes[i].blocks, i, &holder);
+        put_blocks(blocks, size_classes[i].blocks, i);
         slab_give_back(slab);
     }
 }
@@ -250,7 +250,7 @@ static void a_block_that_was_never_handed_out_is_invalid(void **state) {
     void *beyond = slab_block(slab, 10);
     expect_fault(FAULT_invalid_pointer, beyond, &beyond, 1, class_index);
     assert_int_equal(carve(slab, blocks + 10, 1), 1);
-    put_blocks(blocks, 11, class_index, &holder);
+    put_blocks(blocks, 11, class_index);
     slab_give_back(slab);
 }
 
@@ -285,7 +285,7 @@ static void put_is_free_says_whether_a_block_is_home(void **state) {
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(put_is_free(blocks[i]), i == 3);
     assert_true(put_is_free(slab_block(slab, 5))); // never handed out
-    put_blocks(blocks, 3, class_index, &holder);
+    put_blocks(blocks, 3, class_index);
     put_one(blocks[4], class_index);
     slab_give_back(slab);
     assert_true(put_is_free(blocks[0])); // gone
@@ -334,15 +334,15 @@ static void *exchange_blocks(void *number) {
             MUST(exchange_release((uint32_t *)old, 0) == 1); // release: as above
             given[back++] = old;
         }
-        put_mixed_blocks(given, back, me);
+        put_mixed_blocks(given, back);
         if (step % 64 == 0 && leases[which] != NULL) {
-            depot_unlease(leases[which], me);
+            depot_unlease(leases[which]);
             leases[which] = NULL;
         }
     }
     for (unsigned i = 0; i < THREADS; i++)
         if (leases[i] != NULL)
-            depot_unlease(leases[i], me);
+            depot_unlease(leases[i]);
     return NULL;
 }
 

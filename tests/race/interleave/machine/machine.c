@@ -36,7 +36,6 @@ static bool with_buffers;
 
 #define LOCKS_MOST 64
 static uintptr_t lock_words[LOCKS_MOST];
-static unsigned lock_owners[LOCKS_MOST];
 static unsigned lock_count;
 
 unsigned interleave_thread(void) {
@@ -117,12 +116,6 @@ static void drain(unsigned thread) {
 
 // --- Locks ---------------------------------------------------------------------------------------
 
-void interleave_is_lock(const uint32_t *word) {
-    if (lock_count == LOCKS_MOST)
-        abort();
-    lock_words[lock_count++] = (uintptr_t)word;
-}
-
 // The number of the lock; lock_count: none.
 static unsigned lock_of(uintptr_t address) {
     unsigned number = 0;
@@ -131,8 +124,16 @@ static unsigned lock_of(uintptr_t address) {
     return number;
 }
 
-static bool lock_is_open(unsigned thread, const struct operation *operation) {
-    return memory_read(operation) == 0 || lock_owners[lock_of(operation->address)] == thread;
+void interleave_is_lock(const uint32_t *word) {
+    if (lock_of((uintptr_t)word) < lock_count)
+        return;
+    if (lock_count == LOCKS_MOST)
+        abort();
+    lock_words[lock_count++] = (uintptr_t)word;
+}
+
+static bool lock_is_open(const struct operation *operation) {
+    return memory_read(operation) == 0;
 }
 
 // --- Turns ---------------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ static bool thread_is_enabled(unsigned thread) {
     case OPERATION_BUFFER:
         return self->stores < STORES_MOST;
     case OPERATION_LOCK:
-        return self->stores == 0 && lock_is_open(thread, &self->next);
+        return self->stores == 0 && lock_is_open(&self->next);
     default:
         return self->stores == 0;
     }
@@ -285,7 +286,6 @@ static void perform(unsigned thread, struct operation *operation) {
     }
     case OPERATION_LOCK:
         change(thread, operation);
-        lock_owners[lock_of(operation->address)] = thread;
         break;
     case OPERATION_CHANGE:
         change(thread, operation);
@@ -325,11 +325,11 @@ struct operation machine_turn(unsigned process) {
 
 uint64_t machine_operate(struct operation operation) {
     unsigned thread = running;
-    if (operation.kind == OPERATION_CHANGE && operation.bytes == 4) {
-        bool is_lock = lock_of(operation.address) < lock_count;
-        if (is_lock && operation.change == CHANGE_SWAP && operation.expected == 0)
+    if (operation.bytes == 4 && lock_of(operation.address) < lock_count) {
+        bool exchanges = operation.kind == OPERATION_CHANGE && operation.change == CHANGE_EXCHANGE;
+        if (operation.kind == OPERATION_CHANGE && operation.change == CHANGE_SWAP && operation.expected == 0)
             operation.kind = OPERATION_LOCK;
-        operation.unlocks = is_lock && operation.change == CHANGE_EXCHANGE && operation.value == 0;
+        operation.unlocks = operation.value == 0 && (exchanges || operation.kind == OPERATION_STORE);
     }
     if (operation.kind == OPERATION_STORE && with_buffers && operation.order != __ATOMIC_SEQ_CST)
         operation.kind = OPERATION_BUFFER;

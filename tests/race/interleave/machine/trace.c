@@ -147,10 +147,9 @@ bool trace_would_precede(unsigned earlier, unsigned process, const struct operat
     return is_before(&steps[earlier], &past) || conflicts(&steps[earlier], process, operation);
 }
 
-// The later one was waiting for the earlier one, or for what its thread did next: they can't change places. (A lock
-// that was tried by its own holder was not taken.)
+// The later one was waiting for the earlier one, or for what its thread did next: they can't change places.
 static bool was_enabled_by(const struct operation *later, const struct operation *earlier) {
-    return (later->kind == OPERATION_LOCK && (earlier->unlocks || earlier->result != 0)) ||
+    return (later->kind == OPERATION_LOCK && earlier->unlocks) ||
            (later->kind == OPERATION_WOKEN && earlier->kind == OPERATION_WAKE) || later->kind == OPERATION_SETTLE;
 }
 

@@ -72,8 +72,8 @@ static void count_leases(const struct heap *heap) {
         count_lease(heap->classes[i].slab, i);
         count_lease(heap->classes[i].fresh, i);
     }
-    if (heap->holder.in_transit != NULL && !world_is_child)
-        interleave_fail("a heap has a slab in transit");
+    if (heap->gate != GATE_OUTSIDE || heap->entries != 0)
+        interleave_fail("a heap's gate is %u, entered %u times", heap->gate, heap->entries);
 }
 
 static unsigned count_list(const struct list *list, unsigned class_index, const struct holder *holder) {
@@ -185,18 +185,16 @@ static void check_slab(const struct slab *slab) {
     bool wholly_free = bits_of(slab) == slab->carved;
     for (unsigned i = 0; i < row->blocks; i++)
         check_block(slab, i);
-    if (state == SLAB_NONE && world_is_child) // its thread was making it
-        return;
     if (leases[number] != (state == SLAB_LEASED))
         interleave_fail("slab %u, class %u, state %d has %u lessees", number, slab->class_index, state, leases[number]);
     if (listings[number] != (state == SLAB_LISTED)) // D1
         interleave_fail("slab %u, class %u, state %d is in %u lists", number, slab->class_index, state,
                         listings[number]);
     bool missed = state == SLAB_FULL && (bits_of(slab) != 0 || slab->carved != row->blocks);
-    if (state == SLAB_NONE || (missed && !world_is_child))
+    if (state == SLAB_NONE || missed)
         interleave_fail("slab %u, class %u, state %d has %u of %u blocks carved, %u free", number, slab->class_index,
                         state, slab->carved, row->blocks, bits_of(slab));
-    if (wholly_free && state == SLAB_LISTED && !world_is_child) {
+    if (wholly_free && state == SLAB_LISTED) {
         if (slab->class_index >= CLASS_FIRST_LARGE || slab->carved == 0 || free_listed[slab->class_index]++ > 0)
             interleave_fail("S5: slab %u, class %u, is wholly free and was not given back", number, slab->class_index);
     }
@@ -230,7 +228,7 @@ static void check_slices(void) {
     struct runs_totals totals = runs_count();
     bool lost =
         totals.in_use_slices != in_slabs || totals.free_slices != WORLD_SLICES - in_slabs || living != slab_total;
-    if (lost && !world_is_child)
+    if (lost)
         interleave_fail("%zu slices are in slabs, %zu in use, %zu free; %u slabs live, %lu are counted", in_slabs,
                         totals.in_use_slices, totals.free_slices, slab_total, (unsigned long)living);
     for (size_t slice = 0; slice < WORLD_SLICES; slice++)
@@ -242,7 +240,7 @@ static void check_slices(void) {
 static void check_locks(void) {
     bool held = registry.statistics_lock.state != 0 || registry.lock.state != 0 || registry.spare_lock.state != 0 ||
                 runs_lock.state != 0 || runs_grow_lock.state != 0 || mapping_lock.state != 0 || meta_lock.state != 0 ||
-                lock_fork_thread != 0;
+                registry.spare_thread != 0 || registry.spare_entries != 0;
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         held = held || depots[i].lock.state != 0;
     if (held)

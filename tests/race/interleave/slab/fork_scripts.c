@@ -263,7 +263,9 @@ static void fork_during_purge_prepare(void) {
 
 static void fork_during_purge(unsigned thread) {
     if (thread == 0) {
+        struct heap *heap = heap_enter();
         runs_purge(0);
+        heap_leave(heap);
         return;
     }
     world_fork();

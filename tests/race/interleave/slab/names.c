@@ -34,8 +34,8 @@ static bool name_heap(uintptr_t address, char *text, size_t bytes) {
     for (unsigned i = 0; i < THREADS_MOST; i++) {
         if (world_heap(i) == NULL || !within(address, world_heap(i), sizeof(struct heap), &offset))
             continue;
-        bool transit = offset == offsetof(struct heap, holder) + offsetof(struct holder, in_transit);
-        snprintf(text, bytes, transit ? "heap %u in_transit" : "heap %u + %zu", i, (size_t)offset);
+        bool gate = offset == offsetof(struct heap, gate);
+        snprintf(text, bytes, gate ? "heap %u gate" : "heap %u + %zu", i, (size_t)offset);
         return true;
     }
     return false;

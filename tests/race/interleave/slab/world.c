@@ -61,6 +61,11 @@ void os_wake_one(uint32_t *word) {
     interleave_wake(word, false);
 }
 
+void os_sleep(unsigned microseconds) {
+    (void)microseconds;
+    interleave_fail("a thread sleeps for what the machine lets it wait for");
+}
+
 void os_wake_all(uint32_t *word) {
     interleave_wake(word, true);
 }
@@ -216,6 +221,7 @@ void world_start(unsigned threads) {
     for (unsigned i = 0; i < threads; i++) {
         subject_new_thread(i);
         AS_THREAD(i, heaps[i] = heap_mine());
+        interleave_is_lock(&heaps[i]->gate);
     }
     bool clean;
     runs_give(runs_take(1, 1, &clean), 1); // so that there are slices
@@ -232,7 +238,9 @@ size_t size_class_bytes(unsigned class_index) {
 // --- What threads do -----------------------------------------------------------------------------
 
 unsigned world_take(unsigned class_index, void **blocks, unsigned want) {
-    unsigned count = heap_take(heap_mine(), class_index, blocks + want, want);
+    struct heap *heap = heap_enter();
+    unsigned count = heap_take(heap, class_index, blocks + want, want);
+    heap_leave(heap);
     for (unsigned i = 0; i < count; i++) {
         blocks[i] = blocks[want - count + i];
         world_got(blocks[i], class_index);
@@ -248,7 +256,9 @@ void *world_take_one(unsigned class_index) {
 void world_put_batch(unsigned class_index, void *const *blocks, unsigned count) {
     for (unsigned i = 0; i < count; i++)
         world_gives(blocks[i], class_index);
-    put_blocks(blocks, count, class_index, &heap_mine()->holder);
+    struct heap *heap = heap_enter();
+    put_blocks(blocks, count, class_index);
+    heap_leave(heap);
 }
 
 void world_put(unsigned class_index, void *block) {
@@ -256,7 +266,9 @@ void world_put(unsigned class_index, void *block) {
 }
 
 void world_empty(void) {
-    heap_empty(heap_mine());
+    struct heap *heap = heap_enter();
+    heap_empty(heap);
+    heap_leave(heap);
 }
 
 void world_end_thread(void) {
@@ -268,10 +280,15 @@ void world_begin_thread(void) {
     subject_new_thread(thread);
     subject_enter(thread);
     heaps[thread] = heap_mine();
+    interleave_is_lock(&heaps[thread]->gate);
 }
 
 void *world_spare_take(unsigned class_index) {
-    void *block = heap_spare_take(class_index);
+    void *block;
+    registry_enter_spare();
+    if (heap_take(registry.spare, class_index, &block + 1, 1) != 1)
+        block = NULL;
+    registry_leave_spare();
     if (block != NULL)
         world_got(block, class_index);
     return block;
@@ -279,7 +296,9 @@ void *world_spare_take(unsigned class_index) {
 
 void world_spare_put(unsigned class_index, void *block) {
     world_gives(block, class_index);
-    heap_spare_put(block, class_index);
+    registry_enter_spare();
+    put_blocks(&block, 1, class_index);
+    registry_leave_spare();
 }
 
 void world_fork(void) {
@@ -288,6 +307,8 @@ void world_fork(void) {
     world_is_child = true;
     heap_fork_child();
     world_check_orphans();
+    struct heap *heap = heap_enter();
     while (load_relaxed(&registry.orphan_count) != 0)
         heap_adopt_orphan();
+    heap_leave(heap);
 }
