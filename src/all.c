@@ -37,7 +37,11 @@
 
 #include "big/big.c"
 
+#include "heap/cells.c"
+
 #include "heap/depth.c"
+
+#include "heap/park.c"
 
 #include "heap/refill.c"
 

@@ -76,6 +76,11 @@
 #define STACK_START_BYTES (32 * KIB)
 #define STACK_START_LEAST 4
 #define STACK_START_DEPTH 32
+// What a thread may keep parked of one class beside its stack, once it has earned it; and what stays of a stack that is
+// parked: enough that few phases of a program cross the boundary twice.
+#define STACK_PARK_BYTES MIB
+#define PARK_KEEP 32
+#define PARK_BLOCKS (STACK_MAX_DEPTH - PARK_KEEP)
 // What all stacks of a thread may hold: this, or its part of what all threads together may, but some in any case.
 #define STACK_THREAD_BYTES (8 * MIB)
 #define STACK_ALL_THREADS_BYTES (64 * MIB)

@@ -55,8 +55,8 @@ static void revoke_idle_stack(struct heap *heap) {
     heap_set_depth(heap, oldest, 0);
 }
 
-static bool fits_budget(const struct heap *heap, const struct snapshot *snapshot, unsigned class_index, unsigned more) {
-    return heap->granted_bytes + more * class_bytes(class_index) <= budget_bytes(snapshot);
+bool heap_fits_budget(const struct heap *heap, size_t bytes) {
+    return heap->granted_bytes + bytes <= budget_bytes(snapshot_now());
 }
 
 bool heap_grant_stack(struct heap *heap, unsigned class_index) {
@@ -66,14 +66,16 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
     CHECK(own->depth == 0);
     if (options.fastlane == OPTION_FASTLANE_OFF)
         return false;
-    if (class_index >= CLASS_FIRST_LARGE && !fits_budget(heap, snapshot, class_index, depth)) {
+    if (class_index >= CLASS_FIRST_LARGE && !heap_fits_budget(heap, depth * class_bytes(class_index))) {
         revoke_idle_stack(heap);
-        if (!fits_budget(heap, snapshot, class_index, depth))
+        if (!heap_fits_budget(heap, depth * class_bytes(class_index)))
             return false;
     }
-    if (own->cell == 0) {
-        heap->cell_classes[heap->cells_used] = (uint8_t)class_index;
-        store_relaxed(&own->cell, ++heap->cells_used);
+    if (own->cell == NULL) {
+        own->cell = heap_take_cell(heap);
+        if (own->cell == NULL)
+            return false;
+        heap->stack_classes[heap->stacks_granted++] = (uint8_t)class_index;
     }
     own->batch = STACK_START_BATCH / 2; // doubled by the first refill
     own->flush_streak = 0;
@@ -88,7 +90,7 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     unsigned batch = own->batch * 2u;
     if (batch > own->depth / 2u && own->depth < most) {
         unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;
-        if (fits_budget(heap, snapshot, class_index, depth - own->depth))
+        if (heap_fits_budget(heap, (depth - own->depth) * class_bytes(class_index)))
             heap_set_depth(heap, class_index, depth);
     }
     // Half of the stack leaves room for frees; most of a deep one where there are none.

@@ -6,23 +6,22 @@ unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
     const struct heap_class *own = &heap->classes[class_index];
     if (own->depth == 0)
         return 0;
-    void *const *bottom = heap->cells[own->cell - 1] + STACK_SLOTS - own->depth;
+    void *const *bottom = own->cell + STACK_SLOTS - own->depth;
     return (unsigned)(load_relaxed(&heap->stacks->top[class_index]) - bottom);
 }
 
 unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
+    unsigned parked = load_relaxed(&heap->classes[class_index].parked_count) * PARK_BLOCKS;
     if (heap->stacks == NULL) // in a fork child: what its thread left
-        return heap->classes[class_index].depth > 0 ? heap->classes[class_index].idle_blocks : 0;
-    // Depth and bottom may move meanwhile; the cell does not, and a top on it says where the stack ends. Below the
-    // bottom lies NULL (T1).
+        return (heap->classes[class_index].depth > 0 ? heap->classes[class_index].idle_blocks : 0) + parked;
+    // Top and depth may move meanwhile. The top alone says where the stack ends.
     uintptr_t top = (uintptr_t)load_relaxed(&heap->stacks->top[class_index]);
     unsigned depth = load_relaxed(&heap->classes[class_index].depth);
-    unsigned cell = load_relaxed(&heap->classes[class_index].cell);
-    if (depth == 0 || cell == 0)
-        return 0;
-    uintptr_t end = (uintptr_t)(heap->cells[cell - 1] + STACK_SLOTS);
+    if (depth == 0)
+        return parked;
+    uintptr_t end = bits_align_up(top, STACK_BYTES);
     uintptr_t bottom = end - depth * sizeof(void *);
-    return top >= bottom && top <= end ? (unsigned)((top - bottom) / sizeof(void *)) : 0;
+    return top >= bottom && top <= end ? (unsigned)((top - bottom) / sizeof(void *)) + parked : parked;
 }
 
 void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
@@ -68,6 +67,8 @@ static void heap_unlease(struct slab **lease) {
 void heap_empty(struct heap *heap) {
     heap_flush_outbox(heap);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        while (heap->classes[i].parked != NULL)
+            heap_flush_parked(heap, i);
         heap_flush(heap, i, 0);
         heap_unlease(&heap->classes[i].slab);
         heap_unlease(&heap->classes[i].fresh);
@@ -81,15 +82,17 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
         heap_empty(heap);
         return;
     }
-    if (heap->cells_used == 0)
+    if (heap->stacks_granted == 0)
         return;
-    heap->cell_look = heap->cell_look + 1 < heap->cells_used ? heap->cell_look + 1 : 0;
-    unsigned class_index = heap->cell_classes[heap->cell_look];
+    heap->stack_look = heap->stack_look + 1 < heap->stacks_granted ? heap->stack_look + 1 : 0;
+    unsigned class_index = heap->stack_classes[heap->stack_look];
     struct heap_class *own = &heap->classes[class_index];
     unsigned blocks = heap_stack_blocks(heap, class_index);
     if (class_index == busy_class)
         return;
-    if (blocks > 0 && blocks == own->idle_blocks)
+    if (blocks == own->idle_blocks && own->parked != NULL)
+        heap_flush_parked(heap, class_index);
+    else if (blocks > 0 && blocks == own->idle_blocks)
         heap_flush(heap, class_index, blocks / 2);
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
@@ -153,7 +156,8 @@ static void heap_take_back_own(struct heap *heap, void *block, unsigned class_in
     }
     if (heap_stack_blocks(heap, class_index) == own->depth) {
         heap_look_around(heap, class_index);
-        heap_flush_full(heap, class_index);
+        if (!heap_park(heap, class_index))
+            heap_flush_full(heap, class_index);
     }
     void **top = heap->stacks->top[class_index];
     *top = block;

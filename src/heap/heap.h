@@ -24,14 +24,17 @@ struct heap_counters {
 struct heap_class {
     struct slab *slab;  // H2
     struct slab *fresh; // H2
+    void **cell;        // storage of the stack; NULL: none yet
+    void **parked;      // cells kept beside the stack, newest first; see park.c
     struct heap_counters counters;
-    uint32_t last_turn;   // heap->turn at the last refill or flush
-    uint8_t cell;         // number of the stack's cell + 1; 0: none yet
-    uint8_t depth;        // capacity of the stack; 0: no stack (H1)
-    uint8_t batch;        // blocks of the next refill
-    uint8_t flush_streak; // flushes since the last refill
-    uint8_t idle_blocks;  // blocks in the stack when last looked at
-    bool fresh_drained;   // `fresh` was searched and this thread has put nothing back since
+    uint16_t parked_count;
+    uint16_t park_allowance; // most of them
+    uint32_t last_turn;      // heap->turn at the last refill or flush
+    uint8_t depth;           // capacity of the stack; 0: no stack (H1)
+    uint8_t batch;           // blocks of the next refill
+    uint8_t flush_streak;    // flushes since the last refill
+    uint8_t idle_blocks;     // blocks in the stack when last looked at
+    bool fresh_drained;      // `fresh` was searched and this thread has put nothing back since
 };
 
 enum gate {
@@ -50,13 +53,15 @@ struct heap {
 #ifdef HAKMEM_TLS_POINTER
     struct stacks own_stacks; // what the thread's pointer points to
 #endif
-    size_t granted_bytes; // what all stacks can hold: sum of depth * block size
-    uint32_t turn;        // refills and flushes so far
-    uint32_t trim_turn;   // last request of malloc_trim obeyed
-    uint8_t cells_used;
-    uint8_t cell_look; // next cell to look at for idleness
+    void **spare_cells;     // each holds the next in its lowest slot
+    size_t granted_bytes;   // what all stacks can hold: sum of depth * block size, and what is parked
+    uint32_t turn;          // refills and flushes so far
+    uint32_t trim_turn;     // last request of malloc_trim obeyed
+    uint8_t own_cells_used; // of `cells`, ever
+    uint8_t stacks_granted; // classes that have a cell
+    uint8_t stack_look;     // next of them to look at for idleness
     uint8_t outbox_blocks;
-    uint8_t cell_classes[CLASS_COUNT]; // class of each cell
+    uint8_t stack_classes[CLASS_COUNT]; // those that have a cell
     struct heap_class classes[CLASS_COUNT];
     void *outbox[OUTBOX_BLOCKS];
     void *cells[CLASS_COUNT][STACK_SLOTS] __attribute__((aligned(STACK_BYTES)));
@@ -101,6 +106,19 @@ INTERNAL void heap_empty(struct heap *heap);
 // At a refill or flush of a class, looks at one other stack: one that did not move since the last look is flushed by
 // half. Obeys malloc_trim.
 INTERNAL void heap_look_around(struct heap *heap, unsigned busy_class);
+// True where the thread's budget has room for so many bytes more.
+INTERNAL bool heap_fits_budget(const struct heap *heap, size_t bytes);
+// A cell for a stack, its lowest slot NULL, or NULL: no memory; and back.
+INTERNAL void **heap_take_cell(struct heap *heap);
+INTERNAL void heap_spare_cell(struct heap *heap, void **cell);
+// Parks a full, deep stack but for its newest blocks; false where the class has earned no (more) room for it.
+INTERNAL bool heap_park(struct heap *heap, unsigned class_index);
+// Makes the cell parked last the stack, which is empty, and returns one block. There must be one.
+INTERNAL void *heap_unpark(struct heap *heap, unsigned class_index);
+// A refill took back what was flushed before: room for one batch more.
+INTERNAL void heap_allow_parking(struct heap *heap, unsigned class_index);
+// Flushes the cell parked last. There must be one.
+INTERNAL void heap_flush_parked(struct heap *heap, unsigned class_index);
 // In a fork child: brings home the blocks of one thread that did not come along, if one is left.
 INTERNAL void heap_adopt_orphan(void);
 // Sets the capacity of an empty stack; 0 takes the stack away.
@@ -117,7 +135,7 @@ INTERNAL unsigned heap_cached_blocks(const struct heap *heap, unsigned class_ind
 INTERNAL unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index);
 
 ALWAYS_INLINE void **heap_cell_end(struct heap *heap, unsigned class_index) {
-    return heap->cells[heap->classes[class_index].cell - 1] + STACK_SLOTS;
+    return heap->classes[class_index].cell + STACK_SLOTS;
 }
 
 ALWAYS_INLINE void **heap_bottom(struct heap *heap, unsigned class_index) {

@@ -74,6 +74,8 @@ static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, 
 
 unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     unsigned count = heap_take_used(heap, class_index, end, want);
+    if (count >= STACK_MAX_BATCH / 2)
+        heap_allow_parking(heap, class_index);
     if (count == 0)
         count = heap_carve(heap, class_index, end, want);
     count_add(&heap->classes[class_index].counters.refilled_blocks, count);
@@ -84,6 +86,8 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
     own->last_turn = ++heap->turn;
+    if (own->parked != NULL)
+        return heap_unpark(heap, class_index);
     heap_deepen_stack(heap, class_index);
     unsigned want = own->batch;
     CHECK(want >= 1 && want <= own->depth);

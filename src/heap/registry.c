@@ -69,14 +69,15 @@ static void thread_leave_stacks(void) {
 
 // After this a heap is as new; a new one is zeroed memory, of which a thread touches what it uses.
 void registry_forget_stacks(struct heap *heap) {
-    heap->cells_used = 0;
-    heap->cell_look = 0;
+    heap->stacks_granted = 0;
+    heap->stack_look = 0;
     heap->granted_bytes = 0;
     heap->outbox_blocks = 0;
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
-        if (heap->classes[i].cell == 0)
+        if (heap->classes[i].cell == NULL)
             continue;
-        store_relaxed(&heap->classes[i].cell, 0);
+        heap_spare_cell(heap, heap->classes[i].cell);
+        heap->classes[i].cell = NULL;
         store_relaxed(&heap->classes[i].depth, 0);
         heap->classes[i].idle_blocks = 0;
         heap->classes[i].last_turn = 0;

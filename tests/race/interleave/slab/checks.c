@@ -127,9 +127,12 @@ static unsigned found;
 static void seek(const struct heap *heap) {
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         const struct heap_class *own = &heap->classes[i];
+        for (void *const *cell = own->parked; cell != NULL; cell = cell[0])
+            for (unsigned k = 1; k <= PARK_BLOCKS; k++)
+                found += cell[k] == sought;
         if (heap->stacks == NULL || own->depth == 0)
             continue;
-        void *const *bottom = heap->cells[own->cell - 1] + STACK_SLOTS - own->depth;
+        void *const *bottom = own->cell + STACK_SLOTS - own->depth;
         for (void *const *slot = bottom; slot < heap->stacks->top[i]; slot++)
             found += *slot == sought;
     }
@@ -163,7 +166,7 @@ void world_check_orphans(void) {
         for (unsigned i = 0; i < CLASS_COUNT; i++) {
             const struct heap_class *own = &heap->classes[i];
             for (unsigned k = 0; own->depth > 0 && k < own->idle_blocks; k++)
-                known[count++] = heap->cells[own->cell - 1][STACK_SLOTS - own->depth + k];
+                known[count++] = own->cell[STACK_SLOTS - own->depth + k];
         }
         for (unsigned i = 0; i < heap->outbox_blocks; i++)
             known[count++] = heap->outbox[i];

@@ -16,7 +16,11 @@
 
 #include "slab/put.c"
 
+#include "heap/cells.c"
+
 #include "heap/depth.c"
+
+#include "heap/park.c"
 
 #include "heap/refill.c"
 

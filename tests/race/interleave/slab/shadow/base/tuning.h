@@ -34,6 +34,8 @@ enum {
 #define STACK_START_DEPTH 2
 #undef STACK_START_BATCH
 #define STACK_START_BATCH 1
+#undef PARK_KEEP
+#define PARK_KEEP 1
 #undef OUTBOX_BLOCKS
 #define OUTBOX_BLOCKS 2
 
