@@ -90,7 +90,7 @@
 // Refills in a row after which the slab being carved is searched for blocks that other threads put back.
 #define FRESH_SEARCH_REFILLS 8
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.
-#define STACK_SHRINK_FLUSHES 32
+#define STACK_SHRINK_FLUSHES 8
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
 #define OUTBOX_BLOCKS 64 // blocks of held classes waiting to go home
