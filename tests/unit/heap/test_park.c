@@ -1,0 +1,154 @@
+// Parked stacks: earned by refills that took flushed blocks back, given up when idle, and no block is lost or doubled.
+#include "unit/unit.h"
+
+#include "unit/heap/heaps.h"
+
+enum { MANY = 8 * STACK_SLOTS };
+static void *blocks[MANY];
+
+static struct heap_class *class_mine(unsigned class_index) {
+    return &heap_mine()->classes[class_index];
+}
+
+// Allocates and frees `count` blocks, again and again.
+static void burst(unsigned class_index, unsigned count, unsigned rounds) {
+    for (unsigned i = 0; i < rounds; i++) {
+        allocate_many(class_index, blocks, count);
+        release_many(blocks, count);
+    }
+}
+
+static int compare(const void *a, const void *b) {
+    const char *one = *(char *const *)a, *other = *(char *const *)b;
+    return one < other ? -1 : one > other;
+}
+
+static void expect_all_different(unsigned count) {
+    qsort(blocks, count, sizeof *blocks, compare);
+    for (unsigned i = 1; i < count; i++)
+        assert_ptr_not_equal(blocks[i], blocks[i - 1]);
+}
+
+static void the_first_burst_goes_back(void **state) {
+    unsigned class_index = class_of(112);
+    (void)state;
+    burst(class_index, MANY, 1);
+    assert_null(class_mine(class_index)->parked);
+    assert_int_equal(class_mine(class_index)->park_allowance, 0);
+    assert_int_equal(blocks_out(class_index), 0);
+}
+
+static void a_loop_soon_moves_no_block(void **state) {
+    unsigned class_index = class_of(128);
+    (void)state;
+    burst(class_index, MANY, 20);
+    assert_true(class_mine(class_index)->parked_count > 0);
+    struct counts before = counts_of(class_index);
+    assert_true(before.cached_blocks >= MANY);
+    burst(class_index, MANY, 20);
+    struct counts after = counts_of(class_index);
+    assert_int_equal(after.counters.refills, before.counters.refills);
+    assert_int_equal(after.counters.flushes, before.counters.flushes);
+    allocate_many(class_index, blocks, MANY);
+    expect_all_different(MANY);
+    assert_int_equal(blocks_out(class_index), MANY);
+    release_many(blocks, MANY);
+    assert_int_equal(blocks_out(class_index), 0);
+}
+
+static void what_is_parked_counts_as_granted(void **state) {
+    unsigned class_index = class_of(160);
+    (void)state;
+    struct heap *heap = heap_mine();
+    burst(class_index, MANY, 20);
+    size_t granted = heap->granted_bytes;
+    unsigned parked = class_mine(class_index)->parked_count;
+    assert_true(parked > 0);
+    while (class_mine(class_index)->parked != NULL)
+        heap_flush_parked(heap, class_index);
+    assert_int_equal(heap->granted_bytes, granted - parked * PARK_BLOCKS * class_bytes(class_index));
+    assert_int_equal(blocks_out(class_index), 0);
+}
+
+static void large_blocks_are_not_parked(void **state) {
+    unsigned class_index = class_of(20000); // its stack is never as deep as a cell
+    (void)state;
+    burst(class_index, 200, 20);
+    assert_int_equal(class_mine(class_index)->parked_count, 0);
+}
+
+static void a_class_parks_no_more_than_its_share(void **state) {
+    unsigned class_index = class_of(1024);
+    (void)state;
+    enum { ROUNDS = 40, BLOCKS = 4096, STEP = 16 };
+    static void *kept[BLOCKS / STEP], *more[BLOCKS];
+    allocate_many(class_index, more, BLOCKS);
+    for (unsigned i = 0; i < BLOCKS; i++) // these keep their slabs from going back as a whole
+        if (i % STEP == 0)
+            kept[i / STEP] = more[i];
+        else
+            release(more[i]);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        allocate_many(class_index, more, BLOCKS - BLOCKS / STEP);
+        release_many(more, BLOCKS - BLOCKS / STEP);
+        assert_true(class_mine(class_index)->parked_count * PARK_BLOCKS * class_bytes(class_index) <= STACK_PARK_BYTES);
+    }
+    assert_true(class_mine(class_index)->parked_count > 0);
+    release_many(kept, BLOCKS / STEP);
+}
+
+static void idle_classes_let_go(void **state) {
+    unsigned class_index = class_of(192), busy = class_of(208);
+    (void)state;
+    struct heap *heap = heap_mine();
+    burst(class_index, MANY, 20);
+    assert_true(class_mine(class_index)->parked_count > 0);
+    unsigned allowance = class_mine(class_index)->park_allowance;
+    for (unsigned i = 0; i < 10000 && class_mine(class_index)->parked != NULL; i++)
+        heap_look_around(heap, busy);
+    assert_null(class_mine(class_index)->parked);
+    assert_true(class_mine(class_index)->park_allowance < allowance); // and it has to be earned again
+    assert_int_equal(blocks_out(class_index), 0);
+}
+
+static void emptying_empties_what_is_parked(void **state) {
+    unsigned class_index = class_of(224);
+    (void)state;
+    burst(class_index, MANY, 20);
+    assert_true(class_mine(class_index)->parked_count > 0);
+    heap_empty(heap_mine());
+    assert_null(class_mine(class_index)->parked);
+    assert_int_equal(slabs_with_blocks_out(class_index), 0);
+}
+
+static void a_shallower_stack_becomes_deep_again(void **state) {
+    unsigned class_index = class_of(240);
+    (void)state;
+    struct heap *heap = heap_mine();
+    burst(class_index, MANY, 20);
+    unsigned parked = class_mine(class_index)->parked_count;
+    assert_true(parked > 0);
+    heap_flush(heap, class_index, 0);
+    heap_set_depth(heap, class_index, 5);
+    void *block = allocate(class_index);
+    assert_int_equal(class_mine(class_index)->parked_count, parked - 1);
+    assert_int_equal(class_mine(class_index)->depth, STACK_MAX_DEPTH);
+    assert_int_equal(heap_stack_blocks(heap, class_index), PARK_BLOCKS - 1);
+    assert_null(heap_bottom(heap, class_index)[-1]); // T1
+    release(block);
+    assert_int_equal(blocks_out(class_index), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_burst_goes_back),
+        cmocka_unit_test(a_loop_soon_moves_no_block),
+        cmocka_unit_test(what_is_parked_counts_as_granted),
+        cmocka_unit_test(large_blocks_are_not_parked),
+        cmocka_unit_test(a_class_parks_no_more_than_its_share),
+        cmocka_unit_test(idle_classes_let_go),
+        cmocka_unit_test(emptying_empties_what_is_parked),
+        cmocka_unit_test(a_shallower_stack_becomes_deep_again),
+    };
+    return cmocka_run_group_tests_name("park", tests, start_heap, NULL);
+}
