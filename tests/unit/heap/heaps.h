@@ -39,6 +39,15 @@ UNUSED static void release_many(void *const *blocks, size_t count) {
         release(blocks[i]);
 }
 
+// True where the block is in its slab, or its slab has gone.
+UNUSED static bool is_home(const void *block) {
+    const struct slab *slab = slab_of_slice(window_slice_of(block));
+    if (slab == NULL)
+        return true;
+    size_t index = (size_t)((const char *)block - (char *)slab_block(slab, 0)) / class_bytes(slab->class_index);
+    return index >= slab->carved || (slab->bits[index / 64] >> (index % 64) & 1) != 0;
+}
+
 UNUSED static uint64_t slabs_alive(unsigned class_index) {
     struct slab_totals totals = slab_count(class_index);
     return totals.made - totals.returned;
@@ -57,7 +66,6 @@ UNUSED static uint64_t slabs_with_blocks_out(unsigned class_index) {
         else if (count < COUNT_OF(kept))
             kept[count++] = slab;
     }
-    heap->holder.in_transit = NULL;
     while (count > 0)
         depot_unlease(kept[--count]);
     return slabs_alive(class_index);

@@ -10,7 +10,7 @@ static void *blocks[MANY];
 static size_t granted_by_classes(const struct heap *heap) {
     size_t bytes = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        bytes += heap->classes[i].depth * class_bytes(i);
+        bytes += (heap->classes[i].depth + heap->classes[i].parked_count * PARK_BLOCKS) * class_bytes(i);
     return bytes;
 }
 
@@ -22,7 +22,8 @@ static void expect_sound_stacks(struct heap *heap) {
             assert_ptr_equal(thread_stacks.top[i], CONSTANT_TOP);
             continue;
         }
-        assert_true(own->cell > 0 && heap->cell_classes[own->cell - 1] == i);
+        assert_non_null(own->cell);
+        assert_non_null(memchr(heap->stack_classes, (int)i, heap->stacks_granted));
         assert_null(heap_bottom(heap, i)[-1]); // T1
         assert_true(heap_stack_blocks(heap, i) <= own->depth);
         assert_true(own->batch <= own->depth); // H4

@@ -1,4 +1,5 @@
-// Fork: nobody's lock is left behind, and the child has every block that the other threads had kept.
+// Fork: it waits for who is inside, shuts everybody else out, and the child has every block that the other threads had
+// kept.
 #include "unit/unit.h"
 
 #include "big/mapping.h"
@@ -34,18 +35,29 @@ static void expect_nothing_out(void) {
 }
 
 static void expect_no_lock_held(void) {
-    const struct lock *locks[] = {&registry.lock, &runs_grow_lock, &registry.spare_lock, &runs_lock, &meta_lock};
+    const struct lock *locks[] = {&registry.spare_lock, &registry.statistics_lock, &registry.lock, &runs_grow_lock,
+                                  &runs_lock,           &mapping_lock,             &meta_lock};
     for (size_t i = 0; i < COUNT_OF(locks); i++)
         MUST(locks[i]->state == 0);
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
         MUST(depots[i].lock.state == 0);
-    MUST(lock_fork_thread == 0);
+    MUST(registry.spare_thread == 0 && registry.spare_entries == 0);
+}
+
+static void expect_open_gate(struct heap *heap, void *context) {
+    (void)context;
+    MUST(heap->gate == GATE_OUTSIDE && heap->entries == 0);
+}
+
+// The child's first look.
+static void expect_nobody_inside(void) {
+    expect_no_lock_held();
+    heap_for_each(expect_open_gate, NULL);
 }
 
 static void use_everything(void *context) {
     static void *some[300];
     (void)context;
-    expect_no_lock_held();
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
         size_t count = i < CLASS_FIRST_LARGE ? COUNT_OF(some) : 20;
         allocate_many(i, some, count);
@@ -56,17 +68,22 @@ static void use_everything(void *context) {
     heap_trim(0);
 }
 
+static void be_child(void *context) {
+    expect_nobody_inside();
+    use_everything(context);
+}
+
 static void parent_and_child_go_on(void **state) {
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        fork_and_wait(use_everything, NULL);
+        fork_and_wait(be_child, NULL);
         use_everything(NULL);
     }
 }
 
 static void fork_again(void *context) {
     uintptr_t depth = (uintptr_t)context;
-    use_everything(NULL);
+    be_child(NULL);
     if (depth > 0)
         fork_and_wait(fork_again, (void *)(depth - 1));
 }
@@ -189,7 +206,7 @@ static void a_child_may_fork_before_it_has_adopted_all(void **state) {
 static void *fork_from_a_thread(void *unused) {
     (void)unused;
     release(allocate(class_of(100)));
-    fork_and_wait(use_everything, NULL);
+    fork_and_wait(be_child, NULL);
     return NULL;
 }
 
@@ -197,6 +214,201 @@ static void any_thread_may_fork(void **state) {
     (void)state;
     threads_run(1, fork_from_a_thread);
     threads_run(THREADS, fork_from_a_thread); // several at once
+}
+
+// ---- who is shut out, and who is waited for
+
+static uint32_t stage; // what two threads have come to
+
+static void come_to(uint32_t next) {
+    store_release(&stage, next); // release: pairs with wait_for_stage
+}
+
+static void wait_for_stage(uint32_t wanted) {
+    while (load_acquire(&stage) != wanted) // acquire: pairs with come_to
+        sched_yield();
+}
+
+static void sleep_ms(unsigned ms) {
+    struct timespec time = {.tv_nsec = (long)ms * 1000000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+}
+
+static void *use_both_paths(void *unused) {
+    unsigned class_index = class_of(112);
+    (void)unused;
+    release(allocate(class_index));
+    come_to(1);
+    wait_for_stage(2);
+    void *block = stack_pop(class_index); // no change to a slab
+    MUST(block != NULL && stack_free(block));
+    come_to(3);
+    block = heap_refill(class_of(3000));
+    come_to(5);
+    MUST(block != NULL);
+    release(block);
+    return NULL;
+}
+
+static void *start_late(void *unused) {
+    (void)unused;
+    wait_for_stage(2);
+    come_to(3);
+    MUST(heap_mine() != NULL); // a heap is made or taken
+    come_to(5);
+    return NULL;
+}
+
+static void *go_on_after_the_end(void *unused) {
+    (void)unused;
+    registry_thread_ended(heap_mine());
+    come_to(1);
+    wait_for_stage(2);
+    come_to(3);
+    void *block = heap_refill(class_of(112)); // by the spare heap
+    come_to(5);
+    MUST(block != NULL);
+    release(block);
+    return NULL;
+}
+
+static void *end_late(void *unused) {
+    struct heap *heap = heap_mine();
+    (void)unused;
+    come_to(1);
+    wait_for_stage(2);
+    come_to(3);
+    registry_thread_ended(heap);
+    come_to(5);
+    return NULL;
+}
+
+// `other` does nothing that changes a heap between prepare and parent, and is not forgotten after it.
+static void expect_shut_out(void *(*other)(void *), bool starts_before) {
+    pthread_t thread;
+    unsigned class_index = class_of(112);
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
+    if (starts_before)
+        wait_for_stage(1);
+    heap_fork_prepare();
+    come_to(2);
+    wait_for_stage(3);
+    for (unsigned i = 0; i < 20; i++) { // the forking thread goes in and out
+        release(allocate(class_index));
+        heap_trim(0);
+        sleep_ms(2);
+    }
+    assert_int_equal(load_relaxed(&stage), 3);
+    heap_fork_parent();
+    wait_for_stage(5); // it hangs here when nobody wakes it
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_nobody_inside();
+}
+
+static void a_thread_is_shut_out_of_the_cold_path_until_the_fork_is_over(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 3; i++)
+        expect_shut_out(use_both_paths, true);
+}
+
+static void a_thread_without_a_heap_is_shut_out_too(void **state) {
+    (void)state;
+    expect_shut_out(go_on_after_the_end, true);
+    registry_enter_spare();
+    heap_empty(registry.spare); // its lease
+    registry_leave_spare();
+}
+
+static void no_thread_begins_or_ends_meanwhile(void **state) {
+    (void)state;
+    expect_shut_out(start_late, false);
+    expect_shut_out(end_late, true);
+}
+
+static void *stay_inside_for_a_while(void *unused) {
+    struct heap *heap = heap_enter();
+    (void)unused;
+    come_to(1);
+    sleep_ms(50);
+    come_to(2);
+    heap_leave(heap);
+    return NULL;
+}
+
+static void fork_waits_for_a_thread_that_is_inside(void **state) {
+    pthread_t thread;
+    (void)state;
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, stay_inside_for_a_while, NULL), 0);
+    wait_for_stage(1);
+    heap_fork_prepare();
+    assert_int_equal(load_relaxed(&stage), 2);
+    heap_fork_parent();
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_nobody_inside();
+}
+
+// ---- F3
+
+static uint32_t time_flies;
+static uint32_t slept_us;
+
+// The library's sleep: where time flies it is over at once.
+int nanosleep(const struct timespec *time, struct timespec *left) {
+    if (load_relaxed(&time_flies) == 0)
+        return clock_nanosleep(CLOCK_REALTIME, 0, time, left) == 0 ? 0 : -1;
+    shared_add(&slept_us, (uint32_t)time->tv_sec * 1000000u + (uint32_t)(time->tv_nsec / 1000));
+    return 0;
+}
+
+static struct heap *stuck; // whose thread does not come out
+
+static void *stay_inside(void *unused) {
+    (void)unused;
+    stuck = heap_enter();
+    lock_acquire(&registry.lock);
+    lock_acquire(&depots[CLASS_FIRST].lock);
+    lock_acquire(&runs_lock);
+    come_to(1);
+    wait_for_stage(2);
+    lock_release(&runs_lock);
+    lock_release(&depots[CLASS_FIRST].lock);
+    lock_release(&registry.lock);
+    heap_leave(stuck);
+    return NULL;
+}
+
+static void go_on_without_the_stuck_thread(void *context) {
+    (void)context;
+    MUST(slept_us == FORK_PATIENCE_MS * 1000);
+    expect_nobody_inside();
+    MUST(stuck->stacks == NULL && load_relaxed(&registry.threads) == 1);
+    MUST(load_relaxed(&registry.orphan_count) == THREADS); // the others were not inside
+    adopt_all();
+    use_everything(NULL);
+    slept_us = 0;
+    fork_and_wait(be_child, NULL); // at once: it has been given up
+    MUST(slept_us == 0);
+}
+
+static void a_thread_that_stays_inside_is_given_up(void **state) {
+    pthread_t threads[THREADS], thread;
+    (void)state;
+    start_waiting_threads(threads);
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+    wait_for_stage(1);
+    slept_us = 0;
+    store_relaxed(&time_flies, 1);
+    fork_and_wait(go_on_without_the_stuck_thread, NULL);
+    store_relaxed(&time_flies, 0);
+    assert_int_equal(load_relaxed(&stuck->gate), GATE_INSIDE); // in the parent it is as it was
+    come_to(2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    end_waiting_threads(threads);
+    expect_nobody_inside();
+    expect_nothing_out();
 }
 
 // ---- under load
@@ -224,7 +436,7 @@ static int compare_addresses(const void *left, const void *right) {
     return a < b ? -1 : a > b;
 }
 
-// Blocks may be lost where a thread was between two steps, but none is there twice.
+// What the other threads' programs had is out of reach; of the rest no block is there twice.
 static void expect_no_block_twice(void *context) {
     static void *some[3000];
     (void)context;
@@ -273,22 +485,22 @@ static void allocate_in_a_handler(void) {
 
 static void fork_with_allocating_handlers(void *context) {
     (void)context;
-    // Registered before ours: called after ours have taken the locks, and in the child before they let go.
+    // Registered before ours: called after ours have shut the gates, and before they open them.
     pthread_atfork(allocate_in_a_handler, allocate_in_a_handler, allocate_in_a_handler);
     MUST(heap_process_start());
     for (unsigned i = 0; i < 20; i++)
-        fork_and_wait(use_everything, NULL);
+        fork_and_wait(be_child, NULL);
     use_everything(NULL);
 }
 
-static void handlers_of_others_may_allocate_while_locks_are_held(void **state) {
+static void handlers_of_others_may_allocate_while_others_are_shut_out(void **state) {
     (void)state;
     child_must_succeed(fork_with_allocating_handlers, NULL);
 }
 
 int main(void) {
     const struct CMUnitTest before_start[] = {
-        cmocka_unit_test(handlers_of_others_may_allocate_while_locks_are_held),
+        cmocka_unit_test(handlers_of_others_may_allocate_while_others_are_shut_out),
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parent_and_child_go_on),
@@ -298,6 +510,11 @@ int main(void) {
         cmocka_unit_test(the_childs_books_are_right),
         cmocka_unit_test(a_child_may_fork_before_it_has_adopted_all),
         cmocka_unit_test(any_thread_may_fork),
+        cmocka_unit_test(a_thread_is_shut_out_of_the_cold_path_until_the_fork_is_over),
+        cmocka_unit_test(a_thread_without_a_heap_is_shut_out_too),
+        cmocka_unit_test(no_thread_begins_or_ends_meanwhile),
+        cmocka_unit_test(fork_waits_for_a_thread_that_is_inside),
+        cmocka_unit_test(a_thread_that_stays_inside_is_given_up),
         cmocka_unit_test(a_fork_under_load_doubles_no_block),
     };
     int failed = cmocka_run_group_tests_name("fork before the start", before_start, NULL, NULL);

@@ -276,21 +276,6 @@ static void a_fault_inside_a_row_leaves_the_others_in(void **state) {
     slab_give_back(slab);
 }
 
-static void put_is_free_says_whether_a_block_is_home(void **state) {
-    unsigned class_index = class_of(160);
-    (void)state;
-    struct slab *slab = slab_make(class_index, &holder);
-    carve(slab, blocks, 5);
-    put_one(blocks[3], class_index);
-    for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(put_is_free(blocks[i]), i == 3);
-    assert_true(put_is_free(slab_block(slab, 5))); // never handed out
-    put_blocks(blocks, 3, class_index);
-    put_one(blocks[4], class_index);
-    slab_give_back(slab);
-    assert_true(put_is_free(blocks[0])); // gone
-}
-
 // ---- threads that hand each other's blocks back
 
 enum { THREADS = 4, SLOTS = 2000, BATCH = 32 };
@@ -378,7 +363,6 @@ int main(void) {
         TEST_BOTH(an_address_inside_a_block_is_misaligned),
         TEST_BOTH(a_block_that_was_never_handed_out_is_invalid),
         TEST_BOTH(a_fault_inside_a_row_leaves_the_others_in),
-        TEST_BOTH(put_is_free_says_whether_a_block_is_home),
         cmocka_unit_test(no_block_is_lost_or_doubled_between_threads),
     };
     return cmocka_run_group_tests_name("put", tests, start, NULL);

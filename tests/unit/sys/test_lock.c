@@ -1,4 +1,4 @@
-// The small lock: exclusion, sleeping waiters, ranks, and what the forking thread may do.
+// The small lock: exclusion, sleeping waiters, ranks, and a lock that nobody is left to release.
 #include "unit/unit.h"
 
 #include "sys/lock.h"
@@ -73,50 +73,11 @@ static void errno_is_kept(void **state) {
     assert_int_equal(errno, UNTOUCHED);
 }
 
-static void the_forking_thread_passes_through_every_lock(void **state) {
-    (void)state;
-    lock_acquire_for_fork(&lock);
-    lock_fork_begin();
-    lock_acquire(&lock); // it hangs here when it does not pass
-    lock_release(&lock);
-    assert_int_not_equal(lock.state, 0); // still closed to others
-    lock_fork_end();
-    lock_release(&lock);
-    assert_int_equal(lock.state, 0);
-}
-
-static uint32_t order; // 1: the forking thread has let go; 2: the other thread is in
-
-static void *enter_after_fork(void *number) {
-    (void)number;
-    lock_acquire(&lock);
-    MUST(load_relaxed(&order) == 1);
-    store_relaxed(&order, 2);
-    lock_release(&lock);
-    return NULL;
-}
-
-static void other_threads_wait_for_the_end_of_fork(void **state) {
-    pthread_t other;
-    (void)state;
-    lock_acquire_for_fork(&lock);
-    lock_fork_begin();
-    assert_int_equal(pthread_create(&other, NULL, enter_after_fork, NULL), 0);
-    sleep_ms(50);
-    for (unsigned i = 0; i < 1000; i++) { // passing through must not let the other one in
-        lock_acquire(&lock);
-        lock_release(&lock);
-    }
-    store_relaxed(&order, 1);
-    lock_fork_end();
-    lock_release(&lock);
-    assert_int_equal(pthread_join(other, NULL), 0);
-    assert_int_equal(order, 2);
-}
-
 static void a_lock_that_was_reset_is_free(void **state) {
     (void)state;
-    lock_acquire_for_fork(&lock);
+    lock_acquire(&lock);
+    if (CHECKED)
+        lock_rank_forget(&lock); // in a fork child another thread held it
     lock_reset(&lock);
     assert_int_equal(lock.state, 0);
     lock_acquire(&lock);
@@ -172,8 +133,6 @@ int main(void) {
         cmocka_unit_test(one_thread_at_a_time_is_inside),
         cmocka_unit_test(a_waiter_sleeps_until_it_is_woken),
         cmocka_unit_test(errno_is_kept),
-        cmocka_unit_test(the_forking_thread_passes_through_every_lock),
-        cmocka_unit_test(other_threads_wait_for_the_end_of_fork),
         cmocka_unit_test(a_lock_that_was_reset_is_free),
         cmocka_unit_test(checked_builds_stop_at_a_wrong_order),
         cmocka_unit_test(locks_can_be_nested_in_the_order_of_their_ranks),

@@ -191,6 +191,23 @@ static void waiting_ends_when_woken_or_when_the_word_differs(void **state) {
     os_wake_one(&word); // nobody waits
 }
 
+static uint64_t now_us(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000 + (uint64_t)time.tv_nsec / 1000;
+}
+
+static void sleeping_takes_at_least_as_long_as_asked(void **state) {
+    static const unsigned times_us[] = {1, 30000, 1200000};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(times_us); i++) {
+        uint64_t before = now_us();
+        os_sleep(times_us[i]);
+        uint64_t slept = now_us() - before;
+        assert_true(slept >= times_us[i] && slept < times_us[i] + 10 * 1000000);
+    }
+}
+
 static void resident_memory_grows_with_what_is_touched(void **state) {
     enum { MORE = 32 << 20 };
     (void)state;
@@ -429,6 +446,7 @@ int main(void) {
         TEST(a_mapping_grows_in_place_or_stays_as_it_is),
         TEST(a_mapping_moves_to_a_place_that_was_had_before),
         TEST(waiting_ends_when_woken_or_when_the_word_differs),
+        TEST(sleeping_takes_at_least_as_long_as_asked),
         TEST(resident_memory_grows_with_what_is_touched),
         TEST(files_are_appended_to),
         TEST(standard_error_is_kept_for_the_end),
