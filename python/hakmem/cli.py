@@ -95,6 +95,7 @@ def compare(
         help="bars: hakmem and the peers it must beat; all: also those that are only reported; or names.")] = "bars",
     lib: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Another library, or hakmem's.")] = None,
     json: Annotated[Path, typer.Option(help="Records are appended here, a JSON object a line.")] = places.RECORDS,
+    markdown: Annotated[Path | None, typer.Option(help="The tables are written here too, as Markdown.")] = None,
     quick: Annotated[bool, typer.Option(help="A tenth of the operations: for a look, not for figures.")] = False,
     list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
 ) -> None:
@@ -118,10 +119,11 @@ def compare(
     compared = _allocators(allocators, _libraries(lib))
     if not compared:
         raise fail("nothing to compare")
-    _compare(chosen, compared, runs or (QUICK_RUNS if quick else RUNS), quick, json)
+    _compare(chosen, compared, runs or (QUICK_RUNS if quick else RUNS), quick, json, markdown)
 
 
-def _compare(rows: list[suites.Row], compared: list[Allocator], runs: int, quick: bool, file: Path) -> None:
+def _compare(rows: list[suites.Row], compared: list[Allocator], runs: int, quick: bool, file: Path,
+             markdown: Path | None) -> None:
     empty = peers.empty_library() if any(row.suite == "startup" for row in rows) else None
     shown = [*compared, empty] if empty else compared
     recorder = comparison.Recorder(file, shown, {"runs": runs, "quick": quick})
@@ -143,7 +145,10 @@ def _compare(rows: list[suites.Row], compared: list[Allocator], runs: int, quick
         results = comparison.compare(rows, allocators_of, runs, quick, recorder, on_run)
     bars = [one.name for one in compared if one.is_bar]
     measured = figures.rows_of(rows, results, [one.name for one in shown], bars)
-    tables.print_all(output, measured, shown, figures.verdicts(measured))
+    made = tables.tables_of(measured, shown, figures.verdicts(measured))
+    output.print(*made, sep="\n")
+    if markdown is not None:
+        markdown.write_text("\n".join(tables.as_markdown(table) for table in made))
     output.print(f"{runs} runs each{', quick: not for figures' if quick else ''}; glibc {peers.glibc().version}; "
                  f"records in {file}", highlight=False, soft_wrap=True)
     if results.failures:

@@ -1,7 +1,7 @@
 """Prints what was measured: per row speed and memory of every allocator, hakmem's ratios, and the verdict."""
 
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from hakmem.allocator import Allocator
 from hakmem.figures import (
@@ -15,23 +15,40 @@ from hakmem.figures import (
 )
 
 
-def print_all(console: Console, rows: list[RowFigures], allocators: list[Allocator], verdicts: list[Verdict]) -> None:
+def tables_of(rows: list[RowFigures], allocators: list[Allocator], verdicts: list[Verdict]) -> list[Table]:
     names = [one.name for one in allocators]
     timed = [row for row in rows if row.row.suite not in SPECIAL]
     special = [row for row in rows if row.row.suite in SPECIAL]
+    tables = []
     if timed:
-        console.print(_grid("Speed: million operations per second, ± half the quartile distance", timed, names,
-                            _speed))
-    console.print(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
-    console.print(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
+        tables.append(_grid("Speed: million operations per second, ± half the quartile distance", timed, names, _speed))
+    tables.append(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
+    tables.append(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
                         lambda row, cell: f"{cell.final_kib / 1024:.1f}"))
     if special:
-        console.print(_grid("Idle: memory of a thread. Give-back: memory kept after the last free. Startup: time of a run",
+        tables.append(_grid("Idle: memory of a thread. Give-back: memory kept after the last free. Startup: time of a run",
                             special, names, _special))
     if any(HAKMEM in row.cells for row in rows):
-        console.print(_ratios(timed))
-        console.print(_means(rows, names))
-        console.print(_verdict(verdicts))
+        tables += [_ratios(timed), _means(rows, names), _verdict(verdicts)]
+    return tables
+
+
+def as_markdown(table: Table) -> str:
+    """The table with its title as a heading, for a page that is kept."""
+    columns = [[str(column.header), *map(str, column.cells)] for column in table.columns]
+    lines = [f"### {table.title}", ""]
+    for number, row in enumerate(zip(*columns, strict=True)):
+        texts = [_markdown_of(text) for text in row]
+        lines.append(f"| {' | '.join(texts)} |")
+        if number == 0:
+            rules = ["--:" if column.justify == "right" else "---" for column in table.columns]
+            lines.append(f"|{'|'.join(rules)}|")
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_of(marked: str) -> str:
+    text = Text.from_markup(marked)
+    return f"**{text.plain}**" if "[bold" in marked else text.plain
 
 
 def _grid(title: str, rows: list[RowFigures], names: list[str], text_of) -> Table:
