@@ -5,6 +5,7 @@
 
 #include "unit/unit.h"
 
+#include "big/mapping.h"
 #include "heap/heap_fast.h"
 #include "heap/registry.h"
 #include "region/meta.h"
@@ -70,6 +71,47 @@ UNUSED static uint64_t slabs_with_blocks_out(unsigned class_index) {
         depot_unlease(kept[--count]);
     return slabs_alive(class_index);
 }
+
+UNUSED static void expect_no_lock_held(void) {
+    const struct lock *locks[] = {&registry.spare_lock,
+                                  &registry.statistics_lock,
+                                  &registry.lock,
+                                  &runs_grow_lock,
+                                  &runs_lock,
+                                  &mapping_lock,
+                                  &meta_lock};
+    for (size_t i = 0; i < COUNT_OF(locks); i++)
+        MUST(locks[i]->state == 0);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        MUST(depots[i].lock.state == 0);
+    MUST(registry.spare_thread == 0 && registry.spare_entries == 0);
+}
+
+UNUSED static void expect_open_gate(struct heap *heap, void *context) {
+    (void)context;
+    MUST(heap->gate == GATE_OUTSIDE && heap->entries == 0);
+}
+
+// No lock is held, and no thread is on a cold path.
+UNUSED static void expect_nobody_inside(void) {
+    expect_no_lock_held();
+    heap_for_each(expect_open_gate, NULL);
+}
+
+// ---- what two threads have come to
+
+UNUSED static uint32_t stage;
+
+UNUSED static void come_to(uint32_t next) {
+    store_release(&stage, next); // release: pairs with wait_for_stage
+}
+
+UNUSED static void wait_for_stage(uint32_t wanted) {
+    while (load_acquire(&stage) != wanted) // acquire: pairs with come_to
+        sched_yield();
+}
+
+// ---- the books
 
 struct counts {
     struct heap_counters counters; // of all heaps

@@ -2,7 +2,6 @@
 // kept.
 #include "unit/unit.h"
 
-#include "big/mapping.h"
 #include "unit/heap/heaps.h"
 
 enum { THREADS = 4, MANY = 2000 };
@@ -32,27 +31,6 @@ static void adopt_all(void) {
 static void expect_nothing_out(void) {
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
         MUST(slabs_with_blocks_out(i) == 0);
-}
-
-static void expect_no_lock_held(void) {
-    const struct lock *locks[] = {&registry.spare_lock, &registry.statistics_lock, &registry.lock, &runs_grow_lock,
-                                  &runs_lock,           &mapping_lock,             &meta_lock};
-    for (size_t i = 0; i < COUNT_OF(locks); i++)
-        MUST(locks[i]->state == 0);
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        MUST(depots[i].lock.state == 0);
-    MUST(registry.spare_thread == 0 && registry.spare_entries == 0);
-}
-
-static void expect_open_gate(struct heap *heap, void *context) {
-    (void)context;
-    MUST(heap->gate == GATE_OUTSIDE && heap->entries == 0);
-}
-
-// The child's first look.
-static void expect_nobody_inside(void) {
-    expect_no_lock_held();
-    heap_for_each(expect_open_gate, NULL);
 }
 
 static void use_everything(void *context) {
@@ -216,139 +194,6 @@ static void any_thread_may_fork(void **state) {
     threads_run(THREADS, fork_from_a_thread); // several at once
 }
 
-// ---- who is shut out, and who is waited for
-
-static uint32_t stage; // what two threads have come to
-
-static void come_to(uint32_t next) {
-    store_release(&stage, next); // release: pairs with wait_for_stage
-}
-
-static void wait_for_stage(uint32_t wanted) {
-    while (load_acquire(&stage) != wanted) // acquire: pairs with come_to
-        sched_yield();
-}
-
-static void sleep_ms(unsigned ms) {
-    struct timespec time = {.tv_nsec = (long)ms * 1000000};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
-}
-
-static void *use_both_paths(void *unused) {
-    unsigned class_index = class_of(112);
-    (void)unused;
-    release(allocate(class_index));
-    come_to(1);
-    wait_for_stage(2);
-    void *block = stack_pop(class_index); // no change to a slab
-    MUST(block != NULL && stack_free(block));
-    come_to(3);
-    block = heap_refill(class_of(3000));
-    come_to(5);
-    MUST(block != NULL);
-    release(block);
-    return NULL;
-}
-
-static void *start_late(void *unused) {
-    (void)unused;
-    wait_for_stage(2);
-    come_to(3);
-    MUST(heap_mine() != NULL); // a heap is made or taken
-    come_to(5);
-    return NULL;
-}
-
-static void *go_on_after_the_end(void *unused) {
-    (void)unused;
-    registry_thread_ended(heap_mine());
-    come_to(1);
-    wait_for_stage(2);
-    come_to(3);
-    void *block = heap_refill(class_of(112)); // by the spare heap
-    come_to(5);
-    MUST(block != NULL);
-    release(block);
-    return NULL;
-}
-
-static void *end_late(void *unused) {
-    struct heap *heap = heap_mine();
-    (void)unused;
-    come_to(1);
-    wait_for_stage(2);
-    come_to(3);
-    registry_thread_ended(heap);
-    come_to(5);
-    return NULL;
-}
-
-// `other` does nothing that changes a heap between prepare and parent, and is not forgotten after it.
-static void expect_shut_out(void *(*other)(void *), bool starts_before) {
-    pthread_t thread;
-    unsigned class_index = class_of(112);
-    come_to(0);
-    assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
-    if (starts_before)
-        wait_for_stage(1);
-    heap_fork_prepare();
-    come_to(2);
-    wait_for_stage(3);
-    for (unsigned i = 0; i < 20; i++) { // the forking thread goes in and out
-        release(allocate(class_index));
-        heap_trim(0);
-        sleep_ms(2);
-    }
-    assert_int_equal(load_relaxed(&stage), 3);
-    heap_fork_parent();
-    wait_for_stage(5); // it hangs here when nobody wakes it
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    expect_nobody_inside();
-}
-
-static void a_thread_is_shut_out_of_the_cold_path_until_the_fork_is_over(void **state) {
-    (void)state;
-    for (unsigned i = 0; i < 3; i++)
-        expect_shut_out(use_both_paths, true);
-}
-
-static void a_thread_without_a_heap_is_shut_out_too(void **state) {
-    (void)state;
-    expect_shut_out(go_on_after_the_end, true);
-    registry_enter_spare();
-    heap_empty(registry.spare); // its lease
-    registry_leave_spare();
-}
-
-static void no_thread_begins_or_ends_meanwhile(void **state) {
-    (void)state;
-    expect_shut_out(start_late, false);
-    expect_shut_out(end_late, true);
-}
-
-static void *stay_inside_for_a_while(void *unused) {
-    struct heap *heap = heap_enter();
-    (void)unused;
-    come_to(1);
-    sleep_ms(50);
-    come_to(2);
-    heap_leave(heap);
-    return NULL;
-}
-
-static void fork_waits_for_a_thread_that_is_inside(void **state) {
-    pthread_t thread;
-    (void)state;
-    come_to(0);
-    assert_int_equal(pthread_create(&thread, NULL, stay_inside_for_a_while, NULL), 0);
-    wait_for_stage(1);
-    heap_fork_prepare();
-    assert_int_equal(load_relaxed(&stage), 2);
-    heap_fork_parent();
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    expect_nobody_inside();
-}
-
 // ---- F3
 
 static uint32_t time_flies;
@@ -510,10 +355,6 @@ int main(void) {
         cmocka_unit_test(the_childs_books_are_right),
         cmocka_unit_test(a_child_may_fork_before_it_has_adopted_all),
         cmocka_unit_test(any_thread_may_fork),
-        cmocka_unit_test(a_thread_is_shut_out_of_the_cold_path_until_the_fork_is_over),
-        cmocka_unit_test(a_thread_without_a_heap_is_shut_out_too),
-        cmocka_unit_test(no_thread_begins_or_ends_meanwhile),
-        cmocka_unit_test(fork_waits_for_a_thread_that_is_inside),
         cmocka_unit_test(a_thread_that_stays_inside_is_given_up),
         cmocka_unit_test(a_fork_under_load_doubles_no_block),
     };

@@ -1,4 +1,4 @@
-// Heaps and threads: who has which, what a thread leaves behind, threads that have none, and the gate around cold paths.
+// Heaps and threads: who has which, what a thread leaves behind, and threads that have none.
 #include "unit/unit.h"
 
 #include "unit/heap/heaps.h"
@@ -231,67 +231,6 @@ static void without_memory_a_thread_has_no_heap(void **state) {
     child_must_succeed(a_heap_that_cannot_be_had_is_null, NULL);
 }
 
-// ---- the gate
-
-static void a_thread_is_inside_until_it_has_left_as_often_as_it_entered(void **state) {
-    (void)state;
-    for (unsigned single = 0; single < 2; single++) {
-        pretend_single_threaded(single == 1);
-        struct heap *heap = heap_mine();
-        for (unsigned depth = 0; depth < 5; depth++) {
-            assert_ptr_equal(heap_enter(), heap);
-            assert_int_equal(heap->gate, GATE_INSIDE);
-            assert_int_equal(heap->entries, depth + 1);
-        }
-        for (unsigned depth = 5; depth > 0; depth--) {
-            assert_int_equal(heap->gate, GATE_INSIDE);
-            heap_leave(heap);
-        }
-        assert_int_equal(heap->gate, GATE_OUTSIDE);
-        assert_int_equal(heap->entries, 0);
-    }
-    pretend_single_threaded(false);
-}
-
-static void cold_paths_leave_the_gate_open(void **state) {
-    struct heap *heap = heap_mine();
-    (void)state;
-    heap_empty(heap);
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
-        release(heap_refill(i));
-        assert_int_equal(heap->gate, GATE_OUTSIDE);
-    }
-    heap_trim(0);
-    assert_int_equal(heap->gate, GATE_OUTSIDE);
-    assert_int_equal(heap->entries, 0);
-}
-
-static uint64_t entered; // plain: correct only if threads without a heap are inside one at a time
-
-static void *enter_after_the_end(void *unused) {
-    (void)unused;
-    registry_thread_ended(heap_mine());
-    for (unsigned i = 0; i < 5000; i++) {
-        MUST(heap_enter() == NULL);
-        MUST(heap_enter() == NULL); // nested
-        MUST(registry.spare_thread == os_thread() && registry.spare_entries == 2);
-        entered++;
-        heap_leave(NULL);
-        MUST(registry.spare_lock.state != 0);
-        heap_leave(NULL);
-    }
-    return NULL;
-}
-
-static void threads_without_a_heap_are_inside_one_at_a_time(void **state) {
-    (void)state;
-    entered = 0;
-    threads_run(4, enter_after_the_end);
-    assert_int_equal(entered, 4 * 5000);
-    assert_int_equal(registry.spare_lock.state, 0);
-    assert_int_equal(registry.spare_thread, 0);
-}
-
 static uint32_t stop;
 
 static void *count_all_the_time(void *unused) {
@@ -338,9 +277,6 @@ int main(void) {
         cmocka_unit_test(blocks_outlive_their_thread),
         cmocka_unit_test(a_thread_can_allocate_and_free_after_its_end),
         cmocka_unit_test(threads_without_a_heap_make_the_window_grow),
-        cmocka_unit_test(a_thread_is_inside_until_it_has_left_as_often_as_it_entered),
-        cmocka_unit_test(cold_paths_leave_the_gate_open),
-        cmocka_unit_test(threads_without_a_heap_are_inside_one_at_a_time),
         cmocka_unit_test(heaps_can_be_looked_at_while_threads_come_and_go),
     };
     int failed = cmocka_run_group_tests_name("registry without memory", before_start, NULL, NULL);

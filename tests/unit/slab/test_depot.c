@@ -136,7 +136,7 @@ static void a_full_slab_is_listed_by_one_of_those_who_saw_it_full(void **state) 
     depot_list_full(slab, word);
     assert_int_equal(state_of(slab), SLAB_LISTED);
     assert_ptr_equal(slab->holder, &holder); // whose lines are still warm
-    depot_list_full(slab, word);     // who comes second changes nothing
+    depot_list_full(slab, word);             // who comes second changes nothing
     assert_int_equal(depots[class_index].slabs, 1);
     assert_int_equal(state_of(slab), SLAB_LISTED);
     put_blocks(blocks + 1, size_classes[class_index].blocks - 1u, class_index);

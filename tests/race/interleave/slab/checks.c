@@ -72,6 +72,10 @@ static void count_leases(const struct heap *heap) {
         count_lease(heap->classes[i].slab, i);
         count_lease(heap->classes[i].fresh, i);
     }
+    bool has_thread = heap->stacks != NULL || heap == registry.spare;
+    for (unsigned i = 0; i < CLASS_COUNT && !has_thread; i++)
+        if (heap->classes[i].slab != NULL || heap->classes[i].fresh != NULL)
+            interleave_fail("a heap without a thread has leased a slab of class %u", i);
     if (heap->gate != GATE_OUTSIDE || heap->entries != 0)
         interleave_fail("a heap's gate is %u, entered %u times", heap->gate, heap->entries);
 }
@@ -148,7 +152,7 @@ static void check_block(const struct slab *slab, unsigned index) {
     found = 0;
     each_heap(seek);
     unsigned places = (carved ? bit : 1) + found + world_is_out(sought);
-    if (places > 1 || (places == 0 && !world_is_child) || (bit && !carved))
+    if (places > 1 || (places == 0 && !world_may_lose) || (bit && !carved))
         interleave_fail("S1: block %u of slab %u is in %u places%s%s%s%s", index, number_of(slab), places,
                         carved ? "" : ", never carved", bit ? ", in the bitmap" : "", found > 0 ? ", in a stack" : "",
                         world_is_out(sought) ? ", with the program" : "");
@@ -212,7 +216,8 @@ static void check_slab(const struct slab *slab) {
 static unsigned waiting;
 
 static void check_waiting(const struct slab *slab) {
-    waiting++;
+    if (++waiting > WORLD_SLICES)
+        interleave_fail("the list of descriptors that wait for reuse is broken");
     if (state_of(slab) != SLAB_NONE)
         interleave_fail("a descriptor that waits for reuse is in state %d", state_of(slab));
     for (unsigned i = 0; i < slab_total; i++)

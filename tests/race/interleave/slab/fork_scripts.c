@@ -62,6 +62,7 @@ static void fork_during_give_back(unsigned thread) {
 }
 
 static void fork_during_malloc_prepare(void) {
+    world_may_lose = true;
     world_start(2);
 }
 
@@ -80,6 +81,7 @@ static void fork_during_malloc(unsigned thread) {
 }
 
 static void fork_during_end_prepare(void) {
+    world_may_lose = true;
     world_start(2);
     AS_THREAD(0, {
         blocks[0] = world_malloc(CLASS_HELD);
@@ -178,6 +180,45 @@ static void fork_with_spared_slab(unsigned thread) {
     }
 }
 
+// The other has blocks wherever a heap can have them, and none in its hands: none may be lost.
+static void fork_with_full_heap_prepare(void) {
+    void *got[5];
+    world_start(2);
+    AS_THREAD(1, blocks[1] = world_malloc(CLASS_HELD));
+    AS_THREAD(0, {
+        for (unsigned i = 0; i < 5; i++)
+            got[i] = world_malloc(CLASS_FOUR);
+        for (unsigned i = 0; i < 5; i++)
+            world_free(got[i]); // stack, slab, lease
+        world_free(blocks[1]);  // outbox
+        blocks[0] = world_take_one(CLASS_TWO);
+    });
+}
+
+static void fork_with_full_heap(unsigned thread) {
+    if (thread == 1)
+        fork_and_take_all(CLASS_TWO);
+    else
+        world_put(CLASS_TWO, blocks[0]);
+}
+
+static void fork_during_begin_prepare(void) {
+    world_start(2);
+    AS_THREAD(0, {
+        world_put(CLASS_FOUR, world_take_one(CLASS_FOUR));
+        world_end_thread();
+    });
+}
+
+static void fork_during_begin(unsigned thread) {
+    if (thread == 1) {
+        fork_and_take_all(CLASS_FOUR);
+        return;
+    }
+    world_begin_thread();
+    world_take_one(CLASS_FOUR);
+}
+
 // --- A child that has threads of its own ---------------------------------------------------------
 
 // Thread 0 of the parent did not come along; in the child a new thread has its number. Its stacks wait to be adopted.
@@ -188,11 +229,11 @@ static void leave_orphan(void) {
     });
     subject_new_thread(0);
     AS_THREAD(0, world_begin_thread());
-    world_is_child = true;
 }
 
 // One thread adopts what the dead one had, while the other forks again.
 static void fork_during_adoption_prepare(void) {
+    world_may_lose = true;
     world_start(2);
     AS_THREAD(0, {
         for (unsigned i = 0; i < 3; i++)
@@ -231,6 +272,42 @@ static void fork_in_parent(unsigned thread) {
         world_put(CLASS_ONE, block);
     } else {
         world_put(CLASS_TWO, blocks[0]);
+    }
+}
+
+// Those who are shut out sleep, and are woken; a thread that is inside when fork looks stays inside (F3), which in the
+// parent does no harm.
+static void fork_with_gates_prepare(void) {
+    world_gates_are_words = true;
+    world_start(2);
+    AS_THREAD(0, world_take(CLASS_TWO, blocks, 2));
+}
+
+static void fork_with_gates(unsigned thread) {
+    if (thread == 1) {
+        for (unsigned i = 0; i < 2; i++) {
+            heap_fork_prepare();
+            heap_fork_parent();
+        }
+        return;
+    }
+    world_put(CLASS_TWO, blocks[0]);
+    world_put(CLASS_TWO, blocks[1]);
+}
+
+static void fork_shuts_two_out_prepare(void) {
+    world_gates_are_words = true;
+    world_start(3);
+    AS_THREAD(0, world_take(CLASS_LARGE, blocks, 2));
+}
+
+static void fork_shuts_two_out(unsigned thread) {
+    if (thread == 2) {
+        heap_fork_prepare();
+        world_put(CLASS_TWO, world_take_one(CLASS_TWO));
+        heap_fork_parent();
+    } else {
+        world_put(CLASS_LARGE, blocks[thread]);
     }
 }
 
@@ -279,12 +356,16 @@ const struct script fork_scripts[] = {
     SCRIPT(fork_during_give_back, 2, "the other gives a slab back and makes one"),
     SCRIPT(fork_during_malloc, 2, "the other fills and empties its stacks"),
     SCRIPT(fork_during_end, 2, "the other ends"),
+    SCRIPT(fork_with_full_heap, 2, "the other has blocks in stacks, outbox and leases"),
+    SCRIPT(fork_during_begin, 2, "the other begins"),
     SCRIPT(fork_with_lease, 3, "two free blocks of a slab that the forking thread has leased"),
     SCRIPT(fork_during_two_puts, 3, "two free the last blocks of a slab"),
     SCRIPT(fork_with_shared_heap, 3, "a slab that was full has become the shared heap's"),
     SCRIPT(fork_with_spared_slab, 3, "a slab that could be spared is given back, and its depot runs empty"),
     SCRIPT(fork_during_adoption, 2, "a fork child forks while it adopts what a dead thread had"),
     SCRIPT(fork_in_parent, 3, "two fork, the third goes on, all in the parent"),
+    SCRIPT(fork_with_gates, 2, "one forks twice, the other is shut out, or inside for too long"),
+    SCRIPT(fork_shuts_two_out, 3, "two are shut out while the forking thread uses its heap"),
     {.name = "fork_while_shared_heap_grows",
      .what = "a thread without a heap makes the window grow while another forks",
      .threads = 2,

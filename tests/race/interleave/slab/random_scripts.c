@@ -81,6 +81,7 @@ static void step(unsigned thread, unsigned place) {
 static void prepare(void) {
     unsigned threads = thread_count();
     unsigned dealt = 2 + choose(EVERYBODY, 3, 4);
+    world_may_lose = forks();
     world_start(threads);
     for (unsigned i = 0; i < dealt; i++) {
         unsigned from = choose(EVERYBODY, 4, 2) == 0 ? 0 : i % 2;

@@ -63,7 +63,8 @@ void os_wake_one(uint32_t *word) {
 
 void os_sleep(unsigned microseconds) {
     (void)microseconds;
-    interleave_fail("a thread sleeps for what the machine lets it wait for");
+    if (!world_gates_are_words)
+        interleave_fail("a thread sleeps for what the machine lets it wait for");
 }
 
 void os_wake_all(uint32_t *word) {
@@ -145,7 +146,8 @@ static uint8_t had_by[UNITS];
 static uint8_t content[UNITS];
 
 unsigned world_actor = THREADS_MOST;
-bool world_is_child;
+bool world_may_lose;
+bool world_gates_are_words;
 
 static unsigned actor(void) {
     return interleave_thread() < THREADS_MOST ? interleave_thread() : world_actor;
@@ -209,6 +211,11 @@ static void locks_start(void) {
         interleave_is_lock(&depots[i].lock.state);
 }
 
+static void gate_start(const struct heap *heap) {
+    if (!world_gates_are_words)
+        interleave_is_lock(&heap->gate);
+}
+
 void world_start(unsigned threads) {
     window = (struct window){.base = (uintptr_t)1 << 40, .limit = WORLD_SLICES, .views = views, .info = info};
     classes_start();
@@ -221,7 +228,7 @@ void world_start(unsigned threads) {
     for (unsigned i = 0; i < threads; i++) {
         subject_new_thread(i);
         AS_THREAD(i, heaps[i] = heap_mine());
-        interleave_is_lock(&heaps[i]->gate);
+        gate_start(heaps[i]);
     }
     bool clean;
     runs_give(runs_take(1, 1, &clean), 1); // so that there are slices
@@ -237,14 +244,16 @@ size_t size_class_bytes(unsigned class_index) {
 
 // --- What threads do -----------------------------------------------------------------------------
 
+// The ledger is kept inside (H5): a fork child finds each block with somebody.
+
 unsigned world_take(unsigned class_index, void **blocks, unsigned want) {
     struct heap *heap = heap_enter();
     unsigned count = heap_take(heap, class_index, blocks + want, want);
-    heap_leave(heap);
     for (unsigned i = 0; i < count; i++) {
         blocks[i] = blocks[want - count + i];
         world_got(blocks[i], class_index);
     }
+    heap_leave(heap);
     return count;
 }
 
@@ -254,9 +263,9 @@ void *world_take_one(unsigned class_index) {
 }
 
 void world_put_batch(unsigned class_index, void *const *blocks, unsigned count) {
+    struct heap *heap = heap_enter();
     for (unsigned i = 0; i < count; i++)
         world_gives(blocks[i], class_index);
-    struct heap *heap = heap_enter();
     put_blocks(blocks, count, class_index);
     heap_leave(heap);
 }
@@ -280,7 +289,7 @@ void world_begin_thread(void) {
     subject_new_thread(thread);
     subject_enter(thread);
     heaps[thread] = heap_mine();
-    interleave_is_lock(&heaps[thread]->gate);
+    gate_start(heaps[thread]);
 }
 
 void *world_spare_take(unsigned class_index) {
@@ -288,15 +297,15 @@ void *world_spare_take(unsigned class_index) {
     registry_enter_spare();
     if (heap_take(registry.spare, class_index, &block + 1, 1) != 1)
         block = NULL;
-    registry_leave_spare();
     if (block != NULL)
         world_got(block, class_index);
+    registry_leave_spare();
     return block;
 }
 
 void world_spare_put(unsigned class_index, void *block) {
-    world_gives(block, class_index);
     registry_enter_spare();
+    world_gives(block, class_index);
     put_blocks(&block, 1, class_index);
     registry_leave_spare();
 }
@@ -304,7 +313,6 @@ void world_spare_put(unsigned class_index, void *block) {
 void world_fork(void) {
     heap_fork_prepare();
     interleave_kill_others();
-    world_is_child = true;
     heap_fork_child();
     world_check_orphans();
     struct heap *heap = heap_enter();

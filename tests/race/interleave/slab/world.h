@@ -9,6 +9,9 @@
 
 // Sets everything up for so many threads, each with a heap. Alone.
 void world_start(unsigned threads);
+// Said before: the heaps' gates are words like others, and fork loses patience after one look (F3). Else they are
+// locks, which the machine waits for.
+extern bool world_gates_are_words;
 struct heap *world_heap(unsigned thread);
 // Lets `act` be done as a thread, before the threads run. Alone.
 #define AS_THREAD(thread, act)      \
@@ -58,8 +61,8 @@ void world_check(void);
 void world_check_orphans(void);
 // How many slabs there are, of one class.
 unsigned world_slabs(unsigned class_index);
-// True in a fork child: what the dead threads had in their hands may be lost.
-extern bool world_is_child;
+// Said by scripts of fork that use stacks: a block may be lost that a dead thread had between its stack and the ledger.
+extern bool world_may_lose;
 
 // --- For traces (names.c) ------------------------------------------------------------------------
 

@@ -43,5 +43,10 @@ enum {
 #define META_MAPPING_BYTES (40 * KIB)
 #undef LOCK_SPINS
 #define LOCK_SPINS 1
+// Fork looks once.
+#undef FORK_PATIENCE_MS
+#define FORK_PATIENCE_MS 1
+#undef FORK_SLEEP_US
+#define FORK_SLEEP_US 1000
 
 #endif
