@@ -181,6 +181,45 @@ static void a_child_may_fork_before_it_has_adopted_all(void **state) {
     end_waiting_threads(threads);
 }
 
+// ---- parked stacks
+
+enum { BURST = 8 * STACK_SLOTS };
+static struct heap *parking;
+
+static void *park_and_wait(void *unused) {
+    static void *burst[BURST];
+    unsigned class_index = class_of(128);
+    (void)unused;
+    parking = heap_mine();
+    for (unsigned i = 0; i < 40; i++) {
+        allocate_many(class_index, burst, BURST);
+        release_many(burst, BURST);
+    }
+    MUST(parking->classes[class_index].parked_count > 0);
+    come_to(1);
+    wait_for_stage(2);
+    return NULL;
+}
+
+static void expect_what_was_parked(void *context) {
+    (void)context;
+    adopt_all();
+    MUST(parking->stacks == NULL && parking->classes[class_of(128)].parked == NULL);
+    MUST(parking->granted_bytes == 0); // the heap's next thread has its whole budget
+    expect_nothing_out();
+}
+
+static void the_child_takes_over_parked_stacks(void **state) {
+    pthread_t thread;
+    (void)state;
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, park_and_wait, NULL), 0);
+    wait_for_stage(1);
+    fork_and_wait(expect_what_was_parked, NULL);
+    come_to(2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
 static void *fork_from_a_thread(void *unused) {
     (void)unused;
     release(allocate(class_of(100)));
@@ -354,6 +393,7 @@ int main(void) {
         cmocka_unit_test(the_child_adopts_as_it_needs_blocks),
         cmocka_unit_test(the_childs_books_are_right),
         cmocka_unit_test(a_child_may_fork_before_it_has_adopted_all),
+        cmocka_unit_test(the_child_takes_over_parked_stacks),
         cmocka_unit_test(any_thread_may_fork),
         cmocka_unit_test(a_thread_that_stays_inside_is_given_up),
         cmocka_unit_test(a_fork_under_load_doubles_no_block),

@@ -56,6 +56,24 @@ static void a_loop_soon_moves_no_block(void **state) {
     assert_int_equal(blocks_out(class_index), 0);
 }
 
+// The look around at the full stack obeys the request and empties it.
+static void a_stack_that_a_trim_emptied_is_not_parked(void **state) {
+    unsigned class_index = class_of(144), released = 0;
+    (void)state;
+    burst(class_index, MANY, 20);
+    allocate_many(class_index, blocks, MANY);
+    assert_int_equal(class_mine(class_index)->parked_count, 0);
+    assert_true(class_mine(class_index)->park_allowance > 0);
+    while (heap_stack_blocks(heap_mine(), class_index) < STACK_MAX_DEPTH)
+        release(blocks[released++]);
+    shared_add(&heap_trim_turn, 1);
+    release(blocks[released++]);
+    assert_int_equal(class_mine(class_index)->parked_count, 0);
+    assert_int_equal(heap_stack_blocks(heap_mine(), class_index), 1);
+    assert_int_equal(blocks_out(class_index), MANY - released);
+    release_many(blocks + released, MANY - released);
+}
+
 static void what_is_parked_counts_as_granted(void **state) {
     unsigned class_index = class_of(160);
     (void)state;
@@ -143,6 +161,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_burst_goes_back),
         cmocka_unit_test(a_loop_soon_moves_no_block),
+        cmocka_unit_test(a_stack_that_a_trim_emptied_is_not_parked),
         cmocka_unit_test(what_is_parked_counts_as_granted),
         cmocka_unit_test(large_blocks_are_not_parked),
         cmocka_unit_test(a_class_parks_no_more_than_its_share),
