@@ -44,10 +44,10 @@ static void *enter_after_the_end(void *unused) {
     for (unsigned i = 0; i < 5000; i++) {
         MUST(heap_enter() == NULL);
         MUST(heap_enter() == NULL); // nested
-        MUST(registry.spare_thread == os_thread() && registry.spare_entries == 2);
+        MUST(load_relaxed(&registry.spare_thread) == os_thread() && registry.spare_entries == 2);
         entered++;
         heap_leave(NULL);
-        MUST(registry.spare_lock.state != 0);
+        MUST(load_relaxed(&registry.spare_lock.state) != 0);
         heap_leave(NULL);
     }
     return NULL;
