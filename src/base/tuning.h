@@ -76,9 +76,13 @@
 #define STACK_START_BYTES (32 * KIB)
 #define STACK_START_LEAST 4
 #define STACK_START_DEPTH 32
-// What a thread may keep parked of one class beside its stack, once it has earned it; and what stays of a stack that is
-// parked: enough that few phases of a program cross the boundary twice.
-#define STACK_PARK_BYTES MIB
+// What a thread may keep parked of one class beside its stack, once it has earned it: a phase of a program in the
+// second-level cache. And what stays of a stack that is parked: enough that few phases cross the boundary twice.
+#define STACK_PARK_BYTES (4 * MIB)
+// Times in a row that a stack must be full, then empty, to be worth parking; and what part of it is forgotten each
+// time.
+#define PARK_LEAST_SWING 4
+#define PARK_FADE_SHARE 8
 #define PARK_KEEP 32
 #define PARK_BLOCKS (STACK_MAX_DEPTH - PARK_KEEP)
 // What all stacks of a thread may hold: this, or its part of what all threads together may, but some in any case.

@@ -156,6 +156,7 @@ static void heap_take_back_own(struct heap *heap, void *block, unsigned class_in
     }
     if (heap_stack_blocks(heap, class_index) == own->depth) {
         heap_look_around(heap, class_index);
+        heap_note_full(heap, class_index);
         if (!heap_park(heap, class_index))
             heap_flush_full(heap, class_index);
     }

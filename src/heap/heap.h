@@ -29,6 +29,8 @@ struct heap_class {
     struct heap_counters counters;
     uint16_t parked_count;
     uint16_t park_allowance; // most of them
+    uint16_t rise;           // times that the stack was full since it was last refilled
+    uint16_t fall;           // refills since it was last full
     uint32_t last_turn;      // heap->turn at the last refill or flush
     uint8_t depth;           // capacity of the stack; 0: no stack (H1)
     uint8_t batch;           // blocks of the next refill
@@ -115,8 +117,8 @@ INTERNAL void heap_spare_cell(struct heap *heap, void **cell);
 INTERNAL bool heap_park(struct heap *heap, unsigned class_index);
 // Makes the cell parked last the stack, which is empty, and returns one block. There must be one.
 INTERNAL void *heap_unpark(struct heap *heap, unsigned class_index);
-// A refill took back what was flushed before: room for one batch more.
-INTERNAL void heap_allow_parking(struct heap *heap, unsigned class_index);
+// The stack is full: counts, and at the end of a row of refills says anew how much may be parked.
+INTERNAL void heap_note_full(struct heap *heap, unsigned class_index);
 // Flushes the cell parked last. There must be one.
 INTERNAL void heap_flush_parked(struct heap *heap, unsigned class_index);
 // In a fork child: brings home the blocks of one thread that did not come along, if one is left.

@@ -1,11 +1,12 @@
 // Parked stacks: what makes a deep stack deeper where that pays.
 //
 // A stack that is full may be parked as a whole, but for its newest blocks, instead of being flushed; it serves a later
-// refill without its slabs being touched and without a block being moved. A class earns room for it: each refill that
-// takes back from slabs what was flushed before shows that flushing was in vain, and allows one more. So the first
-// burst goes back at once, and a loop that frees and takes the same blocks soon stops paying. The idea of passing whole
-// stacks around is that of Bonwick and Adams' magazines ("Magazines and vmem", USENIX 2001); here they stay with their
-// thread.
+// refill without its slabs being touched and without a block being moved. A class earns room for it by swings: a row of
+// full stacks followed by a row of refills shows that flushing was in vain, as far as the two match. So the first burst
+// goes back at once, a loop that frees and takes the same blocks soon stops paying, a thread that frees more than it
+// takes keeps nothing, and neither does one whose swings are too large to be parked as a whole: a part of their blocks
+// would keep slabs and pages of all of them. The idea of passing whole stacks around is that of Bonwick and Adams'
+// magazines ("Magazines and vmem", USENIX 2001); here they stay with their thread.
 //
 // K1. A parked cell holds PARK_BLOCKS blocks above its lowest slot, and in that slot the next parked cell.
 // K2. Parked blocks count as granted bytes of the thread's budget.
@@ -17,18 +18,28 @@ static size_t parked_bytes(unsigned class_index) {
     return PARK_BLOCKS * class_bytes(class_index);
 }
 
-void heap_allow_parking(struct heap *heap, unsigned class_index) {
+void heap_note_full(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
-    if (own->depth == STACK_MAX_DEPTH && (own->park_allowance + 1u) * parked_bytes(class_index) <= STACK_PARK_BYTES)
-        own->park_allowance++;
+    if (own->fall > 0) { // the first after refills
+        unsigned swing = own->rise < own->fall ? own->rise : own->fall;
+        unsigned faded = own->park_allowance - (own->park_allowance + PARK_FADE_SHARE - 1u) / PARK_FADE_SHARE;
+        if (swing * parked_bytes(class_index) > STACK_PARK_BYTES)
+            own->park_allowance = 0;
+        else
+            own->park_allowance = (uint16_t)(swing > faded && swing >= PARK_LEAST_SWING ? swing : faded);
+        own->rise = 0;
+        own->fall = 0;
+        while (own->parked_count > own->park_allowance)
+            heap_flush_parked(heap, class_index);
+    }
+    own->rise += own->rise < UINT16_MAX;
 }
 
 bool heap_park(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
-    if (own->parked_count >= own->park_allowance || own->depth != STACK_MAX_DEPTH ||
+    if (own->parked_count >= own->park_allowance || heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH ||
         !heap_fits_budget(heap, parked_bytes(class_index)))
         return false;
-    CHECK(heap_stack_blocks(heap, class_index) == STACK_MAX_DEPTH);
     void **full = own->cell;
     void **cell = heap_take_cell(heap);
     if (cell == NULL)

@@ -74,8 +74,6 @@ static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, 
 
 unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     unsigned count = heap_take_used(heap, class_index, end, want);
-    if (count >= STACK_MAX_BATCH / 2)
-        heap_allow_parking(heap, class_index);
     if (count == 0)
         count = heap_carve(heap, class_index, end, want);
     count_add(&heap->classes[class_index].counters.refilled_blocks, count);
@@ -86,6 +84,7 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
     own->last_turn = ++heap->turn;
+    own->fall += own->fall < UINT16_MAX;
     if (own->parked != NULL)
         return heap_unpark(heap, class_index);
     heap_deepen_stack(heap, class_index);

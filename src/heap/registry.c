@@ -69,6 +69,9 @@ static void thread_leave_stacks(void) {
 
 // After this a heap is as new; a new one is zeroed memory, of which a thread touches what it uses.
 void registry_forget_stacks(struct heap *heap) {
+    for (unsigned i = 0; i < CLASS_COUNT; i++)
+        while (heap->classes[i].parked != NULL)
+            heap_flush_parked(heap, i);
     heap->stacks_granted = 0;
     heap->stack_look = 0;
     heap->granted_bytes = 0;
@@ -81,6 +84,9 @@ void registry_forget_stacks(struct heap *heap) {
         store_relaxed(&heap->classes[i].depth, 0);
         heap->classes[i].idle_blocks = 0;
         heap->classes[i].last_turn = 0;
+        heap->classes[i].park_allowance = 0;
+        heap->classes[i].rise = 0;
+        heap->classes[i].fall = 0;
     }
     heap->turn = 0;
 }
@@ -258,8 +264,6 @@ void registry_start(void) {
 }
 
 void registry_add_orphan(struct heap *heap) {
-    heap->stacks = NULL;
-    store_relaxed(&registry.threads, registry.threads - 1);
     list_add_last(&registry.orphans, &heap->free_link);
     store_relaxed(&registry.orphan_count, registry.orphan_count + 1);
 }

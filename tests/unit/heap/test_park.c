@@ -1,4 +1,4 @@
-// Parked stacks: earned by refills that took flushed blocks back, given up when idle, and no block is lost or doubled.
+// Parked stacks: earned by swings, given up when idle, and no block is lost or doubled.
 #include "unit/unit.h"
 
 #include "unit/heap/heaps.h"
@@ -95,24 +95,57 @@ static void large_blocks_are_not_parked(void **state) {
     assert_int_equal(class_mine(class_index)->parked_count, 0);
 }
 
-static void a_class_parks_no_more_than_its_share(void **state) {
-    unsigned class_index = class_of(1024);
-    (void)state;
-    enum { ROUNDS = 40, BLOCKS = 4096, STEP = 16 };
-    static void *kept[BLOCKS / STEP], *more[BLOCKS];
-    allocate_many(class_index, more, BLOCKS);
-    for (unsigned i = 0; i < BLOCKS; i++) // these keep their slabs from going back as a whole
+// Bursts of `count` blocks while every 16th of as many lives on, so that slabs don't come and go as a whole.
+static void burst_beside_others(unsigned class_index, void **more, unsigned count, unsigned rounds) {
+    enum { STEP = 16 };
+    static void *kept[20000 / STEP];
+    unsigned others = 0;
+    allocate_many(class_index, more, count);
+    for (unsigned i = 0; i < count; i++)
         if (i % STEP == 0)
-            kept[i / STEP] = more[i];
+            kept[others++] = more[i];
         else
             release(more[i]);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        allocate_many(class_index, more, BLOCKS - BLOCKS / STEP);
-        release_many(more, BLOCKS - BLOCKS / STEP);
-        assert_true(class_mine(class_index)->parked_count * PARK_BLOCKS * class_bytes(class_index) <= STACK_PARK_BYTES);
+    for (unsigned i = 0; i < rounds; i++) {
+        allocate_many(class_index, more, count - others);
+        release_many(more, count - others);
     }
+    release_many(kept, others);
+}
+
+static void a_swing_too_large_parks_nothing(void **state) {
+    static void *more[20000];
+    unsigned fits = class_of(384), does_not = class_of(512);
+    (void)state;
+    burst_beside_others(fits, more, 5000, 20);
+    size_t parked = class_mine(fits)->parked_count * PARK_BLOCKS * class_bytes(fits);
+    assert_true(parked > MIB && parked <= STACK_PARK_BYTES);
+    burst_beside_others(does_not, more, 20000, 20);
+    assert_int_equal(class_mine(does_not)->parked_count, 0);
+}
+
+static void small_swings_park_nothing(void **state) {
+    unsigned class_index = class_of(176);
+    (void)state;
+    burst(class_index, 2 * STACK_SLOTS, 200);
+    assert_int_equal(class_mine(class_index)->parked_count, 0);
+}
+
+static void who_frees_more_than_it_takes_keeps_nothing(void **state) {
+    static void *more[20000];
+    unsigned class_index = class_of(144), taken = 0;
+    (void)state;
+    burst(class_index, MANY, 20);
     assert_true(class_mine(class_index)->parked_count > 0);
-    release_many(kept, BLOCKS / STEP);
+    allocate_many(class_index, more, COUNT_OF(more));
+    for (unsigned i = 0; i < COUNT_OF(more); i++) { // three are freed where one is taken
+        release(more[i]);
+        if (i % 300 == 299 && taken < MANY - 100)
+            for (unsigned k = 0; k < 100; k++)
+                blocks[taken++] = allocate(class_index);
+    }
+    assert_true(class_mine(class_index)->park_allowance <= PARK_LEAST_SWING);
+    release_many(blocks, taken);
 }
 
 static void idle_classes_let_go(void **state) {
@@ -164,7 +197,9 @@ int main(void) {
         cmocka_unit_test(a_stack_that_a_trim_emptied_is_not_parked),
         cmocka_unit_test(what_is_parked_counts_as_granted),
         cmocka_unit_test(large_blocks_are_not_parked),
-        cmocka_unit_test(a_class_parks_no_more_than_its_share),
+        cmocka_unit_test(a_swing_too_large_parks_nothing),
+        cmocka_unit_test(small_swings_park_nothing),
+        cmocka_unit_test(who_frees_more_than_it_takes_keeps_nothing),
         cmocka_unit_test(idle_classes_let_go),
         cmocka_unit_test(emptying_empties_what_is_parked),
         cmocka_unit_test(a_shallower_stack_becomes_deep_again),
