@@ -115,5 +115,7 @@
 // How long fork waits for a thread that is inside, asleep between looks: a purge of much memory takes seconds.
 #define FORK_PATIENCE_MS 5000
 #define FORK_SLEEP_US 100
+// And how long a thread lets itself be shut out: far longer than any fork takes that waits for nobody.
+#define GATE_PATIENCE_MS 2000
 
 #endif

@@ -6,12 +6,12 @@
 // F2. The forking thread itself goes in and out as ever: what other libraries' fork handlers allocate is served.
 // F3. A thread that does not come out (a signal handler keeps it there) is waited for FORK_PATIENCE_MS long. Then the
 //     child does without its heap, and with what it had in hand lost.
+// F4. A thread that is shut out for GATE_PATIENCE_MS goes in all the same, and F3 is what the child does then: the
+//     forking thread may be waiting for a lock of another library that this one holds.
 #include "big/mapping.h"
 #include "heap/registry.h"
 #include "region/meta.h"
 #include "region/runs.h"
-
-static bool fork_impatient; // F3 happened. Under registry.spare_lock
 
 // The other threads' heaps.
 static void for_each_other(void (*act)(struct heap *heap)) {
@@ -33,21 +33,15 @@ static void gate_shut(struct heap *heap) {
         }
         os_sleep(FORK_SLEEP_US);
     }
-    fork_impatient = true;
-}
-
-static bool gate_is_shut(const struct heap *heap) {
-    return !fork_impatient || load_relaxed(&heap->gate) == GATE_SHUT;
 }
 
 static void gate_open(struct heap *heap) {
-    if (gate_is_shut(heap))
-        store_relaxed(&heap->gate, GATE_OUTSIDE);
+    uint32_t shut = GATE_SHUT;
+    (void)swap_acquire(&heap->gate, shut, GATE_OUTSIDE); // fails after F3 and F4; acquire: none needed, none weaker
 }
 
 void heap_fork_prepare(void) {
     registry_enter_spare(); // F1
-    fork_impatient = false;
     for_each_other(gate_shut);
 }
 
@@ -66,20 +60,8 @@ static void note_stacks(struct heap *dead) {
         dead->classes[i].idle_blocks = (uint8_t)heap_stack_blocks(dead, i);
 }
 
-// A heap whose thread did not come along.
-static void take_over(struct heap *dead) {
-    bool whole = gate_is_shut(dead);
-    if (whole)
-        note_stacks(dead);
-    store_relaxed(&dead->gate, GATE_OUTSIDE);
-    dead->entries = 0;
-    dead->stacks = NULL;
-    store_relaxed(&registry.threads, registry.threads - 1);
-    if (whole)
-        registry_add_orphan(dead);
-}
-
-static void reset_locks(void) {
+// F3: nobody ends what a thread was changing.
+static void forget_changes(void) {
     lock_reset(&registry.statistics_lock);
     lock_reset(&registry.lock);
     lock_reset(&runs_grow_lock);
@@ -88,13 +70,25 @@ static void reset_locks(void) {
     lock_reset(&runs_lock);
     lock_reset(&mapping_lock);
     lock_reset(&meta_lock);
+    runs_forget_purges();
+}
+
+// A heap whose thread did not come along.
+static void take_over(struct heap *dead) {
+    bool whole = load_relaxed(&dead->gate) == GATE_SHUT;
+    if (whole)
+        note_stacks(dead);
+    store_relaxed(&dead->gate, GATE_OUTSIDE);
+    dead->entries = 0;
+    dead->stacks = NULL;
+    store_relaxed(&registry.threads, registry.threads - 1);
+    if (whole)
+        registry_add_orphan(dead);
+    else
+        forget_changes();
 }
 
 void heap_fork_child(void) {
-    if (fork_impatient) { // F3
-        reset_locks();
-        runs_forget_purges();
-    }
     for_each_other(take_over);
     registry_leave_spare();
 }

@@ -194,7 +194,10 @@ static NOINLINE void heap_enter_later(struct heap *heap) {
         uint32_t outside = GATE_OUTSIDE;
         if (swap_acquire(&heap->gate, outside, GATE_INSIDE)) // acquire: none before; see heap_leave
             return;
-        os_wait(&registry.fork_turn, turn);
+        uint32_t shut = GATE_SHUT;
+        if (!os_wait_for(&registry.fork_turn, turn, GATE_PATIENCE_MS) &&
+            swap_acquire(&heap->gate, shut, GATE_INSIDE)) // F4 in fork.c; acquire: as above
+            return;
     }
 }
 

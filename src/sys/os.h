@@ -44,6 +44,8 @@ INTERNAL void os_name(void *address, size_t bytes, const char *name);
 
 // Sleeps while *word == value; may wake for no reason.
 INTERNAL void os_wait(uint32_t *word, uint32_t value);
+// The same for so long at most; false: the time is over.
+INTERNAL bool os_wait_for(uint32_t *word, uint32_t value, unsigned milliseconds);
 INTERNAL void os_wake_one(uint32_t *word);
 INTERNAL void os_wake_all(uint32_t *word);
 // Sleeps about so long.

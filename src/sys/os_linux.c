@@ -188,6 +188,14 @@ void os_wait(uint32_t *word, uint32_t value) {
     errno = saved;
 }
 
+bool os_wait_for(uint32_t *word, uint32_t value, unsigned milliseconds) {
+    int saved = errno;
+    struct timespec time = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    bool is_over = syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, &time, NULL, 0) != 0 && errno == ETIMEDOUT;
+    errno = saved;
+    return !is_over;
+}
+
 void os_wake_one(uint32_t *word) {
     int saved = errno;
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);

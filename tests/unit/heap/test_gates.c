@@ -184,6 +184,37 @@ static void fork_waits_for_a_thread_that_is_inside(void **state) {
     expect_nobody_inside();
 }
 
+static void *hold_what_fork_waits_for(void *mutex) {
+    unsigned class_index = class_of(112);
+    release(allocate(class_index));
+    pthread_mutex_lock(mutex);
+    come_to(1);
+    wait_for_stage(2);
+    void *block = heap_refill(class_of(3000)); // shut out while the forking thread waits for us
+    MUST(block != NULL);
+    pthread_mutex_unlock(mutex);
+    wait_for_stage(3);
+    release(block);
+    return NULL;
+}
+
+static void who_is_shut_out_too_long_goes_in(void **state) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; // another library's, that its fork handler takes
+    pthread_t thread;
+    (void)state;
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, hold_what_fork_waits_for, &mutex), 0);
+    wait_for_stage(1);
+    heap_fork_prepare();
+    come_to(2);
+    pthread_mutex_lock(&mutex); // it hangs here when the other is never let in
+    pthread_mutex_unlock(&mutex);
+    heap_fork_parent();
+    come_to(3);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_nobody_inside();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_is_inside_until_it_has_left_as_often_as_it_entered),
@@ -193,6 +224,7 @@ int main(void) {
         cmocka_unit_test(a_thread_without_a_heap_is_shut_out_too),
         cmocka_unit_test(no_thread_begins_or_ends_meanwhile),
         cmocka_unit_test(fork_waits_for_a_thread_that_is_inside),
+        cmocka_unit_test(who_is_shut_out_too_long_goes_in),
     };
     return cmocka_run_group_tests_name("gates", tests, start_heap, NULL);
 }

@@ -183,6 +183,8 @@ static void waiting_ends_when_woken_or_when_the_word_differs(void **state) {
     (void)state;
     word = 0;
     os_wait(&word, 7); // differs: at once
+    assert_true(os_wait_for(&word, 7, 100000));
+    assert_false(os_wait_for(&word, word, 20)); // nobody wakes us
     assert_int_equal(errno, UNTOUCHED);
     assert_int_equal(pthread_create(&waker, NULL, wake_later, NULL), 0);
     while (load_relaxed(&word) == 0)

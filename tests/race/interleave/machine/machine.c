@@ -326,10 +326,11 @@ struct operation machine_turn(unsigned process) {
 uint64_t machine_operate(struct operation operation) {
     unsigned thread = running;
     if (operation.bytes == 4 && lock_of(operation.address) < lock_count) {
-        bool exchanges = operation.kind == OPERATION_CHANGE && operation.change == CHANGE_EXCHANGE;
+        bool writes = operation.change == CHANGE_EXCHANGE || operation.change == CHANGE_SWAP;
         if (operation.kind == OPERATION_CHANGE && operation.change == CHANGE_SWAP && operation.expected == 0)
             operation.kind = OPERATION_LOCK;
-        operation.unlocks = operation.value == 0 && (exchanges || operation.kind == OPERATION_STORE);
+        operation.unlocks = operation.value == 0 &&
+                            (operation.kind == OPERATION_STORE || (operation.kind == OPERATION_CHANGE && writes));
     }
     if (operation.kind == OPERATION_STORE && with_buffers && operation.order != __ATOMIC_SEQ_CST)
         operation.kind = OPERATION_BUFFER;

@@ -47,7 +47,7 @@ uint64_t interleave_argument(void);
 // The thread that runs, from 0; THREADS_MOST when none does (prepare and check).
 unsigned interleave_thread(void);
 // Says that the word is a lock: 0 is free; a compare and swap from 0 waits until it is; whoever holds it frees it by a
-// store of 0 or an exchange with 0.
+// store of 0, an exchange with 0, or a compare and swap to 0.
 void interleave_is_lock(const uint32_t *word);
 // A plain write by the program, to be seen by the race detector.
 void interleave_touch(const void *address);

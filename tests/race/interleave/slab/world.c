@@ -57,6 +57,12 @@ void os_wait(uint32_t *word, uint32_t value) {
     interleave_wait(word, value);
 }
 
+bool os_wait_for(uint32_t *word, uint32_t value, unsigned milliseconds) {
+    (void)milliseconds; // time does not pass
+    interleave_wait(word, value);
+    return true;
+}
+
 void os_wake_one(uint32_t *word) {
     interleave_wake(word, false);
 }
