@@ -1,5 +1,6 @@
 """The commands: `compare` measures allocators, `peers` builds them and says where they are."""
 
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hakmem import comparison, figures, peers, places, suites, tables, workloads
+from hakmem import programs as real
 from hakmem import run as runner
 from hakmem.allocator import Allocator
 
@@ -153,4 +155,46 @@ def _compare(rows: list[suites.Row], compared: list[Allocator], runs: int, quick
                  f"records in {file}", highlight=False, soft_wrap=True)
     if results.failures:
         errors.print(f"[bold red]{len(results.failures)} runs were thrown out, see above.[/bold red]")
+        raise typer.Exit(1)
+
+
+@app.command()
+def programs(
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="This program; may be repeated.")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Counted runs of each, after one that is not counted.")] = RUNS,
+    allocators: Annotated[str, typer.Option(help="As for compare.")] = "bars",
+    lib: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="Another library, or hakmem's.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="The tables are written here too, as Markdown.")] = None,
+) -> None:
+    """Runs real programs under each allocator, interleaved: time from outside, peak resident memory, result checked."""
+    there, missing = real.available()
+    for name in missing:
+        errors.print(f"[bold yellow]left out, not installed:[/bold yellow] {name}", highlight=False)
+    names = [program.name for program in real.PROGRAMS]
+    if unknown := [name for name in only or [] if name not in names]:
+        raise fail(f"--only {', '.join(unknown)}: not known; there are {', '.join(names)}")
+    chosen = [program for program in there if not only or program.name in only]
+    compared = _allocators(allocators, _libraries(lib or []))
+    outcomes, failures = {}, 0
+    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
+                  console=errors) as progress:
+        task = progress.add_task("", total=len(chosen) * (runs + 1) * len(compared))
+        for program in chosen:
+            with tempfile.TemporaryDirectory() as folder:
+                for turn, allocator in comparison.order(compared, runs):
+                    progress.update(task, advance=1, description=f"{program.name} {allocator.name}")
+                    try:
+                        outcome = program.run(allocator, Path(folder))
+                    except real.ProgramFailed as reason:
+                        failures += 1
+                        progress.console.print(f"[bold red]THROWN OUT:[/bold red] {program.name} with {allocator.name}: "
+                                               f"{reason}", highlight=False)
+                        continue
+                    if turn > 0:
+                        outcomes.setdefault((program.name, allocator.name), []).append(outcome)
+    made = tables.program_tables([program.name for program in chosen], [one.name for one in compared], outcomes)
+    output.print(*made, sep="\n")
+    if markdown is not None:
+        markdown.write_text("\n".join(tables.as_markdown(table) for table in made))
+    if failures:
         raise typer.Exit(1)

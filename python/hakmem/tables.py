@@ -1,5 +1,7 @@
 """Prints what was measured: per row speed and memory of every allocator, hakmem's ratios, and the verdict."""
 
+from statistics import median
+
 from rich.table import Table
 from rich.text import Text
 
@@ -12,6 +14,7 @@ from hakmem.figures import (
     best_peer_overall,
     geometric_mean,
     mean_speed_over,
+    spread,
 )
 
 
@@ -31,6 +34,33 @@ def tables_of(rows: list[RowFigures], allocators: list[Allocator], verdicts: lis
     if any(HAKMEM in row.cells for row in rows):
         tables += [_ratios(timed), _means(rows, names), _verdict(verdicts)]
     return tables
+
+
+def program_tables(programs: list[str], names: list[str], outcomes: dict) -> list[Table]:
+    """Real programs: median time with its spread, and peak memory; the best of a row is marked."""
+    times, memory = {}, {}
+    for key, runs in outcomes.items():
+        times[key] = (median(one.seconds for one in runs), spread([one.seconds for one in runs]))
+        memory[key] = median(one.peak_kib for one in runs) / 1024
+    return [
+        _program_table("Real programs: seconds, median ± half the quartile distance", programs, names, times,
+                       lambda value: f"{value[0]:.3f} ±{100 * value[1]:.1f}%"),
+        _program_table("Real programs: peak resident memory, MiB", programs, names, memory, lambda value: f"{value:.1f}"),
+    ]
+
+
+def _program_table(title: str, programs: list[str], names: list[str], values: dict, text_of) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column("program", no_wrap=True)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for program in programs:
+        here = {name: values[program, name] for name in names if (program, name) in values}
+        best = min(here.values(), default=None)
+        texts = [text_of(here[name]) if name in here else "–" for name in names]
+        table.add_row(program, *[f"[bold]{text}[/bold]" if here.get(name) == best else text
+                                 for name, text in zip(names, texts, strict=True)])
+    return table
 
 
 def as_markdown(table: Table) -> str:
