@@ -63,6 +63,14 @@ def test_a_hot_path_has_no_expensive_instruction(built_library, tool, symbol):
         assert not [step for step in steps if step.name.startswith("call")], listing(steps)
 
 
+@pytest.mark.parametrize("symbol", ["free", "_ZdlPv"])
+def test_a_freed_block_is_in_its_slot_before_the_top_covers_it(built_library, tool, symbol):
+    """A fork child finds what another thread's stack holds by its top, wherever that thread was (T4 in stacks.h)."""
+    for steps in hot_paths(disassemble(tool("objdump"), built_library[0], symbol)):
+        stored = [step.operands.split(",")[0] for step in steps if step.stores]
+        assert stored[0] == "%rdi" and len(stored) == 2, listing(steps)  # the block, then the new top
+
+
 def test_dlopen_ends_in_a_jump(library, tool):
     """The C library looks at its caller's address to know whose search path counts, so ours must not be the caller."""
     function = disassemble(tool("objdump"), library, "dlopen")
