@@ -45,12 +45,6 @@
     __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_ACQUIRE, \
                                 __ATOMIC_RELAXED) // order: caller
 
-// Orders this thread's plain accesses for a fork child and for its own signal handlers: no instruction, no reordering
-// by the compiler.
-ALWAYS_INLINE void compiler_fence(void) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); // order: compiler only
-}
-
 ALWAYS_INLINE void spin_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
