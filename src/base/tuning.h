@@ -79,10 +79,15 @@
 // What a thread may keep parked of one class beside its stack, once it has earned it: a phase of a program in the
 // second-level cache. And what stays of a stack that is parked: enough that few phases cross the boundary twice.
 #define STACK_PARK_BYTES (4 * MIB)
-// Times in a row that a stack must be full, then empty, to be worth parking; and what part of it is forgotten each
-// time.
+// Times in a row that a stack must be full, then empty, to be worth parking; and what part of that is forgotten with
+// each smaller swing. Allowances count cells in fractions of a unit, so that small ones fade as slowly.
 #define PARK_LEAST_SWING 4
-#define PARK_FADE_SHARE 8
+#define PARK_FADE_SHARE 64
+#define PARK_UNIT 256
+// All threads together may park this part (1/N) of a class without having earned it, until one of them has been full so
+// many times more often than that without a refill.
+#define PARK_SHARE 32
+#define PARK_RISE_MOST 8
 #define PARK_KEEP 32
 #define PARK_BLOCKS (STACK_MAX_DEPTH - PARK_KEEP)
 // What all stacks of a thread may hold: this, or its part of what all threads together may, but some in any case.

@@ -28,7 +28,7 @@ struct heap_class {
     void **parked;      // cells kept beside the stack, newest first; see park.c
     struct heap_counters counters;
     uint16_t parked_count;
-    uint16_t park_allowance; // most of them
+    uint32_t park_allowance; // most of them, times PARK_UNIT
     uint16_t rise;           // times that the stack was full since it was last refilled
     uint16_t fall;           // refills since it was last full
     uint32_t last_turn;      // heap->turn at the last refill or flush

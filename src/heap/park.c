@@ -3,41 +3,57 @@
 // A stack that is full may be parked as a whole, but for its newest blocks, instead of being flushed; it serves a later
 // refill without its slabs being touched and without a block being moved. A class earns room for it by swings: a row of
 // full stacks followed by a row of refills shows that flushing was in vain, as far as the two match. So the first burst
-// goes back at once, a loop that frees and takes the same blocks soon stops paying, a thread that frees more than it
-// takes keeps nothing, and neither does one whose swings are too large to be parked as a whole: a part of their blocks
-// would keep slabs and pages of all of them. The idea of passing whole stacks around is that of Bonwick and Adams'
-// magazines ("Magazines and vmem", USENIX 2001); here they stay with their thread.
+// goes back at once, a loop that frees and takes the same blocks soon stops paying, and swings too large to be parked
+// as a whole park nothing: a part of their blocks would keep slabs and pages of all of them.
+//
+// Unearned room is a small share of what the class has in use: where threads pass blocks around, one is ahead now, then
+// the other, and what they free and take evens out. A thread that only frees loses it again.
+//
+// The idea of passing whole stacks around is that of Bonwick and Adams' magazines ("Magazines and vmem", USENIX 2001);
+// here they stay with their thread.
 //
 // K1. A parked cell holds PARK_BLOCKS blocks above its lowest slot, and in that slot the next parked cell.
 // K2. Parked blocks count as granted bytes of the thread's budget.
 #include <string.h>
 
-#include "heap/heap.h"
+#include "heap/registry.h"
 
 static size_t parked_bytes(unsigned class_index) {
     return PARK_BLOCKS * class_bytes(class_index);
+}
+
+// How many cells the class may park now.
+static unsigned parked_most(const struct heap_class *own, unsigned class_index) {
+    struct slab_totals slabs = slab_count(class_index);
+    size_t in_use = (slabs.made - slabs.returned) * size_classes[class_index].slices * SLICE_BYTES;
+    size_t threads = load_relaxed(&registry.threads);
+    size_t share = in_use / (PARK_SHARE * (threads == 0 ? 1 : threads)) / parked_bytes(class_index);
+    unsigned earned = own->park_allowance / PARK_UNIT;
+    bool only_frees = own->rise > 2 * share + PARK_RISE_MOST;
+    return share > earned && !only_frees ? (unsigned)share : earned;
 }
 
 void heap_note_full(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     if (own->fall > 0) { // the first after refills
         unsigned swing = own->rise < own->fall ? own->rise : own->fall;
-        unsigned faded = own->park_allowance - (own->park_allowance + PARK_FADE_SHARE - 1u) / PARK_FADE_SHARE;
         if (swing * parked_bytes(class_index) > STACK_PARK_BYTES)
             own->park_allowance = 0;
+        else if (swing >= PARK_LEAST_SWING && swing * PARK_UNIT >= own->park_allowance)
+            own->park_allowance = swing * PARK_UNIT;
         else
-            own->park_allowance = (uint16_t)(swing > faded && swing >= PARK_LEAST_SWING ? swing : faded);
+            own->park_allowance -= own->park_allowance / PARK_FADE_SHARE;
         own->rise = 0;
         own->fall = 0;
-        while (own->parked_count > own->park_allowance)
-            heap_flush_parked(heap, class_index);
     }
     own->rise += own->rise < UINT16_MAX;
+    for (unsigned most = parked_most(own, class_index); own->parked_count > most;)
+        heap_flush_parked(heap, class_index);
 }
 
 bool heap_park(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
-    if (own->parked_count >= own->park_allowance || heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH ||
+    if (own->parked_count >= parked_most(own, class_index) || heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH ||
         !heap_fits_budget(heap, parked_bytes(class_index)))
         return false;
     void **full = own->cell;
@@ -81,7 +97,7 @@ void *heap_unpark(struct heap *heap, unsigned class_index) {
 void heap_flush_parked(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     void **cell = parked_take(heap, class_index);
-    own->park_allowance -= own->park_allowance > 0;
+    own->park_allowance -= own->park_allowance < PARK_UNIT ? own->park_allowance : PARK_UNIT;
     own->fresh_drained = false;
     count_add(&own->counters.flushes, 1);
     count_add(&own->counters.flushed_blocks, PARK_BLOCKS);
