@@ -89,6 +89,7 @@
 #define PARK_SHARE 32
 #define PARK_RISE_MOST 8
 #define PARK_KEEP 32
+#define PARK_MOST_BYTES (STACK_CLASS_BYTES / STACK_MAX_DEPTH) // larger blocks have no stack that deep
 #define PARK_BLOCKS (STACK_MAX_DEPTH - PARK_KEEP)
 // What all stacks of a thread may hold: this, or its part of what all threads together may, but some in any case.
 #define STACK_THREAD_BYTES (8 * MIB)

@@ -35,6 +35,8 @@ static unsigned parked_most(const struct heap_class *own, unsigned class_index) 
 
 void heap_note_full(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
+    if (class_bytes(class_index) > PARK_MOST_BYTES)
+        return;
     if (own->fall > 0) { // the first after refills
         unsigned swing = own->rise < own->fall ? own->rise : own->fall;
         if (swing * parked_bytes(class_index) > STACK_PARK_BYTES)
@@ -53,7 +55,7 @@ void heap_note_full(struct heap *heap, unsigned class_index) {
 
 bool heap_park(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
-    if (own->parked_count >= parked_most(own, class_index) || heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH ||
+    if (heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH || own->parked_count >= parked_most(own, class_index) ||
         !heap_fits_budget(heap, parked_bytes(class_index)))
         return false;
     void **full = own->cell;
