@@ -43,6 +43,8 @@
 
 #include "heap/park.c"
 
+#include "heap/transfer.c"
+
 #include "heap/refill.c"
 
 #include "heap/flush.c"

@@ -5,6 +5,7 @@
 
 #include "big/mapping.h"
 #include "heap/registry.h"
+#include "heap/transfer.h"
 #include "region/meta.h"
 #include "region/runs.h"
 #include "sys/fault.h"
@@ -46,8 +47,10 @@ static void sum_all(void) {
     if (!heap_process_start())
         return;
     heap_for_each(add_heap, &sums);
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
         sums.classes[i].slabs = slab_count(i);
+        sums.classes[i].cached_blocks += transfer_blocks(i);
+    }
 }
 
 static uint64_t class_out_blocks(const struct statistics_class *sum) {

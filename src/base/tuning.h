@@ -8,6 +8,7 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
+#define CACHE_LINE_BYTES 64 // of x86-64 and of most aarch64 machines
 
 // --- Address space -------------------------------------------------------------------------------------------------
 // A slice is the unit of the slice table: small enough that a slab of small blocks wastes little, large enough that
@@ -84,10 +85,6 @@
 #define PARK_LEAST_SWING 4
 #define PARK_FADE_SHARE 64
 #define PARK_UNIT 256
-// All threads together may park this part (1/N) of a class without having earned it, until one of them has been full so
-// many times more often than that without a refill.
-#define PARK_SHARE 32
-#define PARK_RISE_MOST 8
 #define PARK_KEEP 32
 #define PARK_MOST_BYTES (STACK_CLASS_BYTES / STACK_MAX_DEPTH) // larger blocks have no stack that deep
 #define PARK_BLOCKS (STACK_MAX_DEPTH - PARK_KEEP)
@@ -97,6 +94,14 @@
 #define STACK_THREAD_LEAST_BYTES MIB
 // First refill of a class in a thread: few blocks, so that a short-lived thread carves little; doubles each time.
 #define STACK_START_BATCH 4
+// Blocks on their way between threads: a part (1/N) of what the class has in use, so that it never matters beside that;
+// at least a batch or two of small blocks, at most a few batches. Given up after so many batches that found no room
+// since somebody took one.
+#define TRANSFER_BLOCKS 512 // slots: a page of them
+#define TRANSFER_SHARE 32
+#define TRANSFER_LEAST_BYTES (16 * KIB)
+#define TRANSFER_MOST_BYTES (256 * KIB)
+#define TRANSFER_DECLINED_MOST 8
 // Refills in a row after which the slab being carved is searched for blocks that other threads put back.
 #define FRESH_SEARCH_REFILLS 8
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.

@@ -1,6 +1,8 @@
 // Empties a thread's stacks into slabs.
 #include "heap/registry.h"
+#include "heap/transfer.h"
 #include "sys/options.h"
+#include "sys/os.h"
 
 unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
     const struct heap_class *own = &heap->classes[class_index];
@@ -24,27 +26,36 @@ unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
     return top >= bottom && top <= end ? (unsigned)((top - bottom) / sizeof(void *)) + parked : parked;
 }
 
-void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
-    struct heap_class *own = &heap->classes[class_index];
-    unsigned have = heap_stack_blocks(heap, class_index);
-    if (have <= keep)
-        return;
-    void *copy[STACK_SLOTS];
+// Takes the oldest blocks off a stack, those least likely to be in the cache: all but `keep`, at least one. Returns
+// where they are, in `copy` or below the stack.
+static void **heap_lift(struct heap *heap, unsigned class_index, unsigned keep, void **copy) {
     void **bottom = heap_bottom(heap, class_index);
     void **blocks = bottom;
-    unsigned count = have - keep;
-    if (keep > 0) { // the oldest go: least likely to be in the cache
+    unsigned count = heap_stack_blocks(heap, class_index) - keep;
+    if (keep > 0) {
         blocks = copy;
         for (unsigned i = 0; i < count; i++)
             copy[i] = bottom[i];
         for (unsigned i = 0; i < keep; i++)
             bottom[i] = bottom[count + i];
     }
-    store_relaxed(&heap->stacks->top[class_index], bottom + keep);
+    store_relaxed(&heap->stacks->top[class_index], bottom + keep); // T4
+    return blocks;
+}
+
+static void heap_put(struct heap *heap, unsigned class_index, void *const *blocks, unsigned count) {
+    struct heap_class *own = &heap->classes[class_index];
     own->fresh_drained = false;
     count_add(&own->counters.flushes, 1);
     count_add(&own->counters.flushed_blocks, count);
     put_blocks(blocks, count, class_index);
+}
+
+void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
+    void *copy[STACK_SLOTS];
+    unsigned have = heap_stack_blocks(heap, class_index);
+    if (have > keep)
+        heap_put(heap, class_index, heap_lift(heap, class_index, keep, copy), have - keep);
 }
 
 void heap_flush_outbox(struct heap *heap) {
@@ -90,6 +101,9 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     unsigned blocks = heap_stack_blocks(heap, class_index);
     if (class_index == busy_class)
         return;
+    if (transfer_moves(class_index) == own->idle_moves && transfer_blocks(class_index) > 0)
+        transfer_empty(heap, class_index);
+    own->idle_moves = transfer_moves(class_index);
     if (blocks == own->idle_blocks && own->parked != NULL)
         heap_flush_parked(heap, class_index);
     else if (blocks > 0 && blocks == own->idle_blocks)
@@ -97,15 +111,30 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
 
+// Other threads may have this class's blocks: not small ones of a thread that keeps them to itself (class_is_held).
+static bool heap_may_pass_on(const struct heap *heap, unsigned class_index) {
+    return !os_is_single_threaded() && (!class_is_held(class_index) || heap->classes[class_index].passes_on);
+}
+
+// A full stack passes its older half on to other threads; what they don't want goes to the slabs.
 // A stack that only flushes keeps less each time: its thread is in a phase of freeing.
 static void heap_flush_full(struct heap *heap, unsigned class_index) {
+    void *copy[STACK_SLOTS];
     struct heap_class *own = &heap->classes[class_index];
     own->last_turn = ++heap->turn;
-    own->flush_streak += own->flush_streak < UINT8_MAX;
-    bool freeing = own->flush_streak > 3;
     if (own->batch > own->depth / 2u)
         own->batch = (own->depth + 1) / 2;
-    heap_flush(heap, class_index, freeing ? 0 : own->depth / 2);
+    bool freeing = own->flush_streak >= 3;
+    unsigned keep = freeing ? 0 : own->depth / 2;
+    unsigned have = heap_stack_blocks(heap, class_index);
+    if (have <= keep) // a request to trim has emptied it
+        return;
+    unsigned count = have - keep;
+    void **blocks = heap_lift(heap, class_index, keep, copy);
+    if (heap_may_pass_on(heap, class_index) && transfer_give(heap, class_index, blocks, count))
+        return;
+    heap_put(heap, class_index, blocks, count);
+    own->flush_streak += own->flush_streak < UINT8_MAX;
     if (own->flush_streak % STACK_SHRINK_FLUSHES == 0)
         heap_flatten_stack(heap, class_index);
     if (freeing && own->slab != NULL && slab_is_wholly_free(own->slab))
@@ -121,8 +150,10 @@ static void heap_open_slabs(struct heap *heap) {
     for (unsigned i = 0; i < heap->outbox_blocks; i++) {
         size_t slice = window_slice_of(heap->outbox[i]);
         const struct slab *slab = slab_of_slice(slice);
-        if (slab != NULL)
-            window_open_tag(slice, slab->class_index, heap->holder.tag);
+        if (slab == NULL)
+            continue;
+        window_open_tag(slice, slab->class_index, heap->holder.tag);
+        heap->classes[slab->class_index].passes_on = true;
     }
 }
 

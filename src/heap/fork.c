@@ -10,6 +10,7 @@
 //     forking thread may be waiting for a lock of another library that this one holds.
 #include "big/mapping.h"
 #include "heap/registry.h"
+#include "heap/transfer.h"
 #include "region/meta.h"
 #include "region/runs.h"
 
@@ -65,6 +66,7 @@ static void forget_changes(void) {
     lock_reset(&registry.statistics_lock);
     lock_reset(&registry.lock);
     lock_reset(&runs_grow_lock);
+    transfer_forget_changes();
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         lock_reset(&depots[i].lock);
     lock_reset(&runs_lock);

@@ -36,6 +36,8 @@ struct heap_class {
     uint8_t batch;           // blocks of the next refill
     uint8_t flush_streak;    // flushes since the last refill
     uint8_t idle_blocks;     // blocks in the stack when last looked at
+    uint8_t idle_moves;      // of the class's transfer cache when last looked at
+    bool passes_on;          // of a held class: this thread frees many blocks of others
     bool fresh_drained;      // `fresh` was searched and this thread has put nothing back since
 };
 

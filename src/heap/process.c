@@ -1,5 +1,6 @@
 // The process as a whole: start, and trimming on request.
 #include "heap/registry.h"
+#include "heap/transfer.h"
 #include "policy/snapshot.h"
 #include "region/runs.h"
 #include "sys/options.h"
@@ -24,6 +25,7 @@ static void process_start_tables(void) {
     snapshot_default(&snapshot_initial, size_class_bytes);
     snapshot_publish(&snapshot_initial);
     depot_start();
+    transfer_start();
 }
 
 static bool process_start_parts(void) {
@@ -65,6 +67,7 @@ bool heap_trim(size_t keep_bytes) {
     struct heap *heap = heap_enter();
     if (heap != NULL)
         heap_look_around(heap, CLASS_NONE);
+    transfer_empty_all(heap != NULL ? heap : registry.spare);
     bool purged = runs_purge(keep_bytes);
     heap_leave(heap);
     return purged;

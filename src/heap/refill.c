@@ -1,5 +1,6 @@
 // Fills a thread's stack from slabs.
 #include "heap/registry.h"
+#include "heap/transfer.h"
 
 // Gives up a lease without blocks; false where one came back meanwhile and the lease goes on.
 static bool heap_leave_exhausted(struct slab **lease) {
@@ -92,7 +93,11 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     CHECK(want >= 1 && want <= own->depth);
     // Straight into the stack, above its top. The lowest address comes first, so that fresh memory is touched in order.
     void **bottom = heap_bottom(heap, class_index);
-    unsigned count = heap_take(heap, class_index, bottom + want, want);
+    unsigned count = transfer_take(class_index, bottom, want);
+    if (count == 0)
+        count = heap_take(heap, class_index, bottom + want, want);
+    else
+        want = count;
     own->flush_streak = 0;
     if (count == 0)
         return NULL;
@@ -124,6 +129,7 @@ static void *heap_refill_own(struct heap *heap, unsigned class_index) {
     if (UNLIKELY(block == NULL)) { // what this thread and the others can spare goes back first, then once more
         shared_add(&heap_trim_turn, 1);
         heap_empty(heap);
+        transfer_empty_all(heap);
         block = heap_try_refill(heap, class_index);
     }
     return block;

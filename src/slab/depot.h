@@ -14,7 +14,7 @@ struct depot {
     uint32_t slabs;      // listed ones
     struct list listed;  // oldest first
     struct list holders; // D2, by their depot_link
-} __attribute__((aligned(64)));
+} __attribute__((aligned(CACHE_LINE_BYTES)));
 
 SHARED struct depot depots[CLASS_COUNT];
 

@@ -52,7 +52,7 @@ struct slab {
     struct list link;      // in the depot, or among free descriptors
     struct holder *holder; // last lessee
     uint64_t bits[];       // size_class.words of them
-} __attribute__((aligned(64)));
+} __attribute__((aligned(CACHE_LINE_BYTES)));
 
 #define SLAB_STATE_BITS 8
 

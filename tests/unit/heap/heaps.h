@@ -8,6 +8,7 @@
 #include "big/mapping.h"
 #include "heap/heap_fast.h"
 #include "heap/registry.h"
+#include "heap/transfer.h"
 #include "region/meta.h"
 #include "region/runs.h"
 #include "sys/options.h"
@@ -61,6 +62,7 @@ UNUSED static uint64_t slabs_with_blocks_out(unsigned class_index) {
     struct slab *slab, *kept[1024];
     size_t count = 0;
     heap_empty(heap);
+    transfer_empty(heap, class_index);
     while ((slab = depot_lease(class_index, &heap->holder, 1)) != NULL) {
         if (slab_is_wholly_free(slab))
             slab_give_back(slab);
@@ -135,6 +137,7 @@ UNUSED static void add_counts(struct heap *heap, void *context) {
 UNUSED static struct counts counts_of(unsigned class_index) {
     struct counting counting = {.class_index = class_index};
     heap_for_each(add_counts, &counting);
+    counting.counts.cached_blocks += transfer_blocks(class_index);
     return counting.counts;
 }
 

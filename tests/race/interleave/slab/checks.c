@@ -151,6 +151,7 @@ static void check_block(const struct slab *slab, unsigned index) {
     sought = slab_block(slab, index);
     found = 0;
     each_heap(seek);
+    found += subject_is_in_transfer(sought, slab->class_index);
     unsigned places = (carved ? bit : 1) + found + world_is_out(sought);
     if (places > 1 || (places == 0 && !world_may_lose) || (bit && !carved))
         interleave_fail("S1: block %u of slab %u is in %u places%s%s%s%s", index, number_of(slab), places,
@@ -250,7 +251,7 @@ static void check_locks(void) {
                 runs_lock.state != 0 || runs_grow_lock.state != 0 || mapping_lock.state != 0 || meta_lock.state != 0 ||
                 registry.spare_thread != 0 || registry.spare_entries != 0;
     for (unsigned i = 0; i < CLASS_COUNT; i++)
-        held = held || depots[i].lock.state != 0;
+        held = held || depots[i].lock.state != 0 || subject_transfer_lock(i)->state != 0;
     if (held)
         interleave_fail("a lock is held");
 }

@@ -80,6 +80,27 @@ static void fork_during_malloc(unsigned thread) {
         world_free(got[i]);
 }
 
+// The child finds what the dead thread passed on.
+static void fork_during_pass_on_prepare(void) {
+    world_may_lose = true; // what is on its way into free
+    world_start(2);
+    AS_THREAD(0, {
+        for (unsigned i = 0; i < 3; i++)
+            blocks[i] = world_malloc(CLASS_FOUR);
+    });
+}
+
+static void fork_during_pass_on(unsigned thread) {
+    if (thread == 1) {
+        world_fork();
+        for (unsigned i = 0; i < 3; i++)
+            world_malloc(CLASS_FOUR);
+        return;
+    }
+    for (unsigned i = 0; i < 3; i++)
+        world_free(blocks[i]);
+}
+
 static void fork_during_end_prepare(void) {
     world_may_lose = true;
     world_start(2);
@@ -355,6 +376,7 @@ const struct script fork_scripts[] = {
     SCRIPT(fork_during_take, 2, "the other takes blocks, carves, leaves, makes"),
     SCRIPT(fork_during_give_back, 2, "the other gives a slab back and makes one"),
     SCRIPT(fork_during_malloc, 2, "the other fills and empties its stacks"),
+    SCRIPT(fork_during_pass_on, 2, "the other passes blocks on to a transfer cache"),
     SCRIPT(fork_during_end, 2, "the other ends"),
     SCRIPT(fork_with_full_heap, 2, "the other has blocks in stacks, outbox and leases"),
     SCRIPT(fork_during_begin, 2, "the other begins"),

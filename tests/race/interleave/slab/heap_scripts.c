@@ -114,6 +114,49 @@ static void both_end(unsigned thread) {
     world_end_thread();
 }
 
+// --- Transfer caches -----------------------------------------------------------------------------
+
+// What one thread frees goes to the other by the class's transfer cache.
+static void pass_on_prepare(void) {
+    world_start(2);
+    AS_THREAD(0, {
+        for (unsigned i = 0; i < 4; i++)
+            blocks[i] = world_malloc(CLASS_TWO);
+    });
+}
+
+static void pass_on(unsigned thread) {
+    if (thread == 0) {
+        for (unsigned i = 0; i < 4; i++)
+            world_free(blocks[i]);
+    } else {
+        void *got[3];
+        for (unsigned i = 0; i < 3; i++)
+            got[i] = world_malloc(CLASS_TWO);
+        world_free(got[0]);
+    }
+}
+
+// A third sends home what waits, and the two go on.
+static void pass_on_and_empty(unsigned thread) {
+    if (thread == 0)
+        world_empty_transfers();
+    else if (thread == 1)
+        world_free(blocks[3]);
+    else
+        world_malloc(CLASS_TWO);
+}
+
+static void pass_on_and_empty_prepare(void) {
+    world_start(3);
+    AS_THREAD(1, {
+        for (unsigned i = 0; i < 4; i++)
+            blocks[i] = world_malloc(CLASS_TWO);
+        for (unsigned i = 0; i < 3; i++)
+            world_free(blocks[i]);
+    });
+}
+
 // --- Threads that begin --------------------------------------------------------------------------
 
 // Two threads begin at once.
@@ -194,6 +237,8 @@ const struct script heap_scripts[] = {
     SCRIPT(exchange_blocks, 2, "two threads free each other's blocks by their stacks, and end"),
     SCRIPT(outbox, 2, "small blocks go home through the outbox"),
     SCRIPT(both_end, 2, "two threads end that have each other's blocks"),
+    SCRIPT(pass_on, 2, "one thread's blocks go to another by the transfer cache"),
+    SCRIPT(pass_on_and_empty, 3, "a transfer cache is emptied while it is used"),
     SCRIPT(threads_begin, 2, "two threads begin"),
     SCRIPT(first_thread_followed, 2, "the first thread's heap and storage go to two others"),
     SCRIPT(shared_heap, 3, "threads without a heap share one"),

@@ -22,6 +22,8 @@
 
 #include "heap/park.c"
 
+#include "heap/transfer.c"
+
 #include "heap/refill.c"
 
 #include "heap/flush.c"
@@ -57,6 +59,17 @@ void subject_each_waiting(void (*visit)(const struct slab *slab)) {
         for (const struct list *node = waiting->next; node != NULL && node != waiting; node = node->next)
             visit(LIST_OWNER(node, struct slab, link));
     }
+}
+
+bool subject_is_in_transfer(const void *block, unsigned class_index) {
+    for (unsigned i = 0; i < transfers[class_index].count; i++)
+        if (transfer_slots[class_index][i] == block)
+            return true;
+    return false;
+}
+
+const struct lock *subject_transfer_lock(unsigned class_index) {
+    return &transfers[class_index].lock;
 }
 
 bool subject_is_purging(void) {

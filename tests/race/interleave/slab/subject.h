@@ -3,6 +3,7 @@
 #define INTERLEAVE_SUBJECT_H
 
 #include "heap/registry.h"
+#include "heap/transfer.h"
 #include "region/runs.h"
 #include "script.h"
 
@@ -13,6 +14,9 @@ void subject_leave(unsigned thread);
 void subject_new_thread(unsigned thread);
 // Calls back for each descriptor that waits for reuse.
 void subject_each_waiting(void (*visit)(const struct slab *slab));
+// Does a block wait in its class's transfer cache?
+bool subject_is_in_transfer(const void *block, unsigned class_index);
+const struct lock *subject_transfer_lock(unsigned class_index);
 // Is a purge under way?
 bool subject_is_purging(void);
 

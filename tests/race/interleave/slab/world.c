@@ -213,8 +213,10 @@ static void locks_start(void) {
     interleave_is_lock(&runs_grow_lock.state);
     interleave_is_lock(&mapping_lock.state);
     interleave_is_lock(&meta_lock.state);
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_COUNT; i++) {
         interleave_is_lock(&depots[i].lock.state);
+        interleave_is_lock(&subject_transfer_lock(i)->state);
+    }
 }
 
 static void gate_start(const struct heap *heap) {
@@ -228,6 +230,7 @@ void world_start(unsigned threads) {
     snapshot_default(&snapshot, size_class_bytes);
     snapshot_publish(&snapshot);
     depot_start();
+    transfer_start();
     runs_start();
     registry_start();
     locks_start();
@@ -283,6 +286,12 @@ void world_put(unsigned class_index, void *block) {
 void world_empty(void) {
     struct heap *heap = heap_enter();
     heap_empty(heap);
+    heap_leave(heap);
+}
+
+void world_empty_transfers(void) {
+    struct heap *heap = heap_enter();
+    transfer_empty_all(heap);
     heap_leave(heap);
 }
 

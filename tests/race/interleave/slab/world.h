@@ -33,6 +33,8 @@ void world_put(unsigned class_index, void *block);
 void world_put_batch(unsigned class_index, void *const *blocks, unsigned count);
 // The leases, stacks and outbox of the calling thread's heap go.
 void world_empty(void);
+// What waits in transfer caches goes home.
+void world_empty_transfers(void);
 // malloc and free, by the stacks.
 void *world_malloc(unsigned class_index);
 void world_free(void *block);
