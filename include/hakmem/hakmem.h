@@ -67,6 +67,7 @@ struct hakmem_stats {
     uint64_t flushes;               // batches moved from threads to slabs
     uint64_t flushed_blocks;        // blocks in them
     uint64_t remote_flushed_blocks; // blocks sent home to the thread that holds their slab
+    uint64_t passed_blocks;         // blocks that one thread passed on to another; no slab was touched
     uint64_t slabs_made;
     uint64_t slabs_returned;
     uint64_t purged_bytes;    // given back to the system so far

@@ -69,6 +69,7 @@ static void fill_classes(struct hakmem_stats *full) {
         full->flushes += sum->counters.flushes;
         full->flushed_blocks += sum->counters.flushed_blocks;
         full->remote_flushed_blocks += sum->counters.remote_flushed_blocks;
+        full->passed_blocks += sum->counters.passed_blocks;
         full->slabs_made += sum->slabs.made;
         full->slabs_returned += sum->slabs.returned;
         slab_bytes += (sum->slabs.made - sum->slabs.returned) * size_classes[i].slices * SLICE_BYTES;
@@ -127,6 +128,7 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"flushes", full->flushes},
         {"flushed_blocks", full->flushed_blocks},
         {"remote_flushed_blocks", full->remote_flushed_blocks},
+        {"passed_blocks", full->passed_blocks},
         {"slabs_made", full->slabs_made},
         {"slabs_returned", full->slabs_returned},
         {"purged_bytes", full->purged_bytes},
@@ -202,6 +204,7 @@ static void text_class(struct report *report, unsigned class_index) {
     report_number_column(report, sum->counters.flushes, 10);
     report_number_column(report, sum->counters.flushed_blocks, 14);
     report_number_column(report, sum->counters.remote_flushed_blocks, 12);
+    report_number_column(report, sum->counters.passed_blocks, 12);
     report_number_column(report, sum->slabs.made, 10);
     report_number_column(report, sum->slabs.returned, 10);
     report_text(report, "\n");
@@ -225,7 +228,7 @@ void statistics_say_text(struct report *report) {
         report_text(report, "\n");
     }
     report_text(report, "     block         out    cached   refills       refilled   flushes        flushed"
-                        "      remote     slabs  returned\n");
+                        "      remote      passed     slabs  returned\n");
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         if (sums.classes[i].counters.refilled_blocks != 0)
             text_class(report, i);

@@ -81,6 +81,16 @@ unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned
     return count;
 }
 
+// A batch straight into the stack, above its top. The lowest address comes first, so that fresh memory is touched in
+// order.
+static unsigned heap_take_batch(struct heap *heap, unsigned class_index, void **bottom, unsigned want) {
+    unsigned count = heap_take(heap, class_index, bottom + want, want);
+    for (unsigned i = 0; count < want && i < count; i++) // a short batch moves down to the bottom
+        bottom[i] = bottom[want - count + i];
+    count_add(&heap->classes[class_index].counters.refills, count > 0);
+    return count;
+}
+
 static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
@@ -91,19 +101,15 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     heap_deepen_stack(heap, class_index);
     unsigned want = own->batch;
     CHECK(want >= 1 && want <= own->depth);
-    // Straight into the stack, above its top. The lowest address comes first, so that fresh memory is touched in order.
     void **bottom = heap_bottom(heap, class_index);
-    unsigned count = transfer_take(class_index, bottom, want);
-    if (count == 0)
-        count = heap_take(heap, class_index, bottom + want, want);
-    else
-        want = count;
     own->flush_streak = 0;
+    unsigned count = transfer_take(class_index, bottom, want);
+    if (count > 0)
+        count_add(&own->counters.passed_blocks, count);
+    else
+        count = heap_take_batch(heap, class_index, bottom, want);
     if (count == 0)
         return NULL;
-    for (unsigned i = 0; count < want && i < count; i++) // a short batch moves down to the bottom
-        bottom[i] = bottom[want - count + i];
-    count_add(&own->counters.refills, 1);
     store_relaxed(&heap->stacks->top[class_index], bottom + count - 1);
     return bottom[count - 1];
 }

@@ -220,8 +220,8 @@ def test_json_adds_up(known):
         assert entry["refilled_blocks"] == entry["out_blocks"] + gone, entry
         assert entry["slabs_made"] >= entry["slabs_returned"]
         assert entry["refilled_blocks"] >= entry["refills"] and entry["flushed_blocks"] >= entry["flushes"]
-    for field in ("refills", "refilled_blocks", "flushes", "flushed_blocks", "remote_flushed_blocks", "slabs_made",
-                  "slabs_returned"):
+    for field in ("refills", "refilled_blocks", "flushes", "flushed_blocks", "remote_flushed_blocks", "passed_blocks",
+                  "slabs_made", "slabs_returned"):
         assert known[field] == sum(entry[field] for entry in known["classes"]), field
     assert known["cached_bytes"] == sum(entry["cached_blocks"] * entry["block_bytes"] for entry in known["classes"])
     blocks = [entry["block_bytes"] for entry in known["classes"]]
