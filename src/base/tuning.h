@@ -83,6 +83,8 @@
 // Times in a row that a stack must be full, then empty, to be worth parking; and what part of that is forgotten with
 // each smaller swing. Allowances count cells in fractions of a unit, so that small ones fade as slowly.
 #define PARK_LEAST_SWING 4
+#define PARK_MOST_SWING 256 // the cells themselves are memory: more would weigh half of what small blocks they hold
+#define PARK_IDLE_CELLS 8   // flushed at a time when a class lies idle: some ten microseconds
 #define PARK_FADE_SHARE 64
 #define PARK_UNIT 256
 #define PARK_KEEP 32
@@ -116,6 +118,7 @@
 // The refault allowance loses this part (1/N) of what is given back: a loop over the same memory pays for 1/N of it.
 #define REFAULT_FADE_SHARE 512
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
+#define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
 
 // --- Big blocks ----------------------------------------------------------------------------------------------------

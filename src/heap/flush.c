@@ -105,7 +105,8 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
         transfer_empty(heap, class_index);
     own->idle_moves = transfer_moves(class_index);
     if (blocks == own->idle_blocks && own->parked != NULL)
-        heap_flush_parked(heap, class_index);
+        for (unsigned i = 0; i < PARK_IDLE_CELLS && own->parked != NULL; i++)
+            heap_flush_parked(heap, class_index);
     else if (blocks > 0 && blocks == own->idle_blocks)
         heap_flush(heap, class_index, blocks / 2);
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);

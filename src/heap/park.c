@@ -30,7 +30,7 @@ void heap_note_full(struct heap *heap, unsigned class_index) {
         return;
     if (own->fall > 0) { // the first after refills
         unsigned swing = own->rise < own->fall ? own->rise : own->fall;
-        if (swing * parked_bytes(class_index) > STACK_PARK_BYTES)
+        if (swing > PARK_MOST_SWING || swing * parked_bytes(class_index) > STACK_PARK_BYTES)
             own->park_allowance = 0;
         else if (swing >= PARK_LEAST_SWING && swing * PARK_UNIT >= own->park_allowance)
             own->park_allowance = swing * PARK_UNIT;

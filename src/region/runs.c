@@ -36,6 +36,7 @@ static size_t group_count;               // groups that exist so far
 static size_t lowest_record[RUN_LEVELS]; // no record below has a bit on the level
 static size_t highest_retained;          // no record above has a bit on the retained level
 static struct runs_totals totals;
+static size_t grown_slices;                      // clean ones taken since growth last purged others (R5)
 static size_t purging_slices;                    // neither in use nor free now
 static uint32_t purge_turn;                      // grows whenever a purge ends
 static uint8_t levels_reached[GROUP_SLICES + 1]; // length of the longest run → number of levels it reaches
@@ -99,6 +100,7 @@ static void group_free_to_used(struct group *group, uint32_t mask) {
     unsigned purged = bits_count(group->purged & mask);
     totals.refaulted_slices += purged;
     totals.allowance_slices += purged; // R4
+    grown_slices += clean;
     group->free &= ~mask;
     group->clean &= ~mask;
     group->purged &= ~mask;
@@ -221,14 +223,30 @@ static bool runs_grow(size_t slices) {
     return grown;
 }
 
-static size_t take_locked(size_t slices, size_t align, bool *clean) {
+// R5: how many slices may stay retained after one more run was taken. The lock is held.
+static size_t growth_keeps(void) {
+    if (grown_slices < GROWTH_BYTES >> SLICE_SHIFT)
+        return totals.retained_slices;
+    size_t asked = load_relaxed(&options.retain_min); // whoever wants more than the default to stay gets it
+    size_t keep = totals.allowance_slices + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
+    size_t most = totals.retained_slices > grown_slices ? totals.retained_slices - grown_slices : 0;
+    grown_slices = 0;
+    return keep > most ? keep : most;
+}
+
+// One try, without growing the window.
+static size_t take_free(size_t slices, size_t align, bool *clean) {
     lock_acquire(&runs_lock);
     size_t first = find_run(slices, align);
     if (first != NO_SLICE) {
         *clean = run_is_clean(first, slices);
         groups_visit(first, slices, group_free_to_used);
     }
+    size_t keep = growth_keeps();
+    bool over = totals.retained_slices > keep;
     lock_release(&runs_lock);
+    if (UNLIKELY(over))
+        runs_purge(keep << SLICE_SHIFT);
     return first;
 }
 
@@ -251,11 +269,11 @@ size_t runs_take(size_t slices, size_t align, bool *clean) {
     CHECK(slices > 0 && bits_is_power_of_two(align));
     // Growing may be beaten to its new slices by others, and purges under way hold some back; the bound is for safety.
     for (int try = 0; try < 1000; try++) {
-        size_t first = take_locked(slices, align, clean);
+        size_t first = take_free(slices, align, clean);
         if (first != NO_SLICE)
             return first;
         if (!runs_grow(align > GROUP_SLICES ? slices + align : slices) && !wait_for_purge())
-            return take_locked(slices, align, clean);
+            return take_free(slices, align, clean);
     }
     return NO_SLICE;
 }

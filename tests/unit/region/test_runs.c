@@ -315,6 +315,44 @@ static void a_loop_over_the_same_memory_stops_paying_for_purges(void **state) {
     child_must_succeed(purge_and_take_again, NULL);
 }
 
+// R5, in a process that has purged nothing yet: what is retained does not fit what is taken.
+static void grow_beside_fragments(void *context) {
+    enum { SMALL = 4, COUNT = 64, LARGE = 8 };
+    const size_t *retain_min = context;
+    size_t first[COUNT];
+    options.retain_min = *retain_min;
+    for (unsigned i = 0; i < COUNT; i++)
+        first[i] = take(SMALL, 1);
+    for (unsigned i = 0; i < COUNT; i += 2)
+        runs_give(first[i], SMALL);
+    MUST(runs_count().retained_slices == SMALL * COUNT / 2 && runs_count().purges == 0);
+    for (unsigned taken = 0; taken < SMALL * COUNT / 4; taken += LARGE) // half as much, where none of it fits
+        take(LARGE, 1);
+    bool more_is_wanted = *retain_min > RETAIN_MIN_BYTES;
+    MUST(runs_count().retained_slices <= SMALL * COUNT / 4 || more_is_wanted);
+    MUST(runs_count().retained_slices >= SMALL * COUNT / 4 - (GROWTH_BYTES >> SLICE_SHIFT));
+    MUST((runs_count().purges == 0) == more_is_wanted);
+    // What is purged and taken again earns an allowance: that much stays from now on.
+    runs_purge(0);
+    for (unsigned i = 0; i < COUNT; i += 2)
+        first[i] = take(SMALL, 1);
+    size_t allowance = runs_count().allowance_slices;
+    MUST(allowance >= SMALL * COUNT / 4);
+    uint64_t purges = runs_count().purges;
+    for (unsigned i = 0; i < COUNT / 2; i += 2)
+        runs_give(first[i], SMALL);
+    for (unsigned taken = 0; taken < SMALL * COUNT / 4; taken += LARGE)
+        take(LARGE, 1);
+    MUST(runs_count().purges == purges);
+}
+
+static void growth_pays_with_what_is_retained(void **state) {
+    size_t usual = RETAIN_MIN_BYTES, more = 2 * RETAIN_MIN_BYTES;
+    (void)state;
+    child_must_succeed(grow_beside_fragments, &usual);
+    child_must_succeed(grow_beside_fragments, &more);
+}
+
 static void impossible_runs_are_refused(void **state) {
     bool clean;
     (void)state;
@@ -371,6 +409,7 @@ static void threads_never_get_the_same_slice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(growth_pays_with_what_is_retained),
         cmocka_unit_test(a_loop_over_the_same_memory_stops_paying_for_purges),
         cmocka_unit_test(random_takes_and_gives_agree_with_a_model),
         cmocka_unit_test(everything_is_clean_after_a_purge_of_all),
