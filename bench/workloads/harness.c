@@ -148,3 +148,18 @@ void harness_run(unsigned threads, const struct phase *phases, unsigned count, v
     else
         run_in_threads(threads, results);
 }
+
+extern char **environ;
+
+char **environment_with(const char *preload) {
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL)
+        count++;
+    char **result = harness_array(count + 2, sizeof *result);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
+            result[kept++] = environ[i];
+    if (preload[0] != '\0' && asprintf(&result[kept], "LD_PRELOAD=%s", preload) < 0)
+        harness_fail("asprintf");
+    return result;
+}

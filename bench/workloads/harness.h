@@ -102,5 +102,7 @@ long status_kib(const char *path, const char *field);
 void print_mapped(const char *path);
 
 double clock_seconds(void);
+// This process's environment with another LD_PRELOAD, or with none where `preload` is empty.
+char **environment_with(const char *preload);
 
 #endif

@@ -19,21 +19,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
-static char **environment_with(const char *preload) {
-    size_t count = 0, kept = 0;
-    while (environ[count] != NULL)
-        count++;
-    char **result = harness_array(count + 2, sizeof *result);
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0)
-            result[kept++] = environ[i];
-    if (preload[0] != '\0' && asprintf(&result[kept], "LD_PRELOAD=%s", preload) < 0)
-        harness_fail("asprintf");
-    return result;
-}
-
 static double spawn_once(char **command, char **environment, posix_spawn_file_actions_t *actions) {
     double start = clock_seconds();
     pid_t child;

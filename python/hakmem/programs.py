@@ -1,5 +1,6 @@
 """Real programs with fixed input as rows: each run is timed from outside, its result checked, its allocator proved."""
 
+import json
 import os
 import shutil
 import socket
@@ -11,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from hakmem import workloads
 from hakmem.allocator import Allocator
 from hakmem.places import TREE
 from hakmem.run import environment
@@ -45,13 +47,11 @@ class Program:
         file = self.input_of(folder)
         command = [self.executable, *(word.format(input=file, folder=folder, scripts=SCRIPTS) for word in self.words)]
         with open(file if self.reads_input else os.devnull, "rb") as given, open(folder / "output", "w+b") as output:
-            start = time.perf_counter()
-            process = subprocess.Popen(command, stdin=given, stdout=output, stderr=subprocess.STDOUT, cwd=folder,
-                                       env=preloaded(allocator))
-            proved = is_mapped(process.pid, allocator)
-            _, status, usage = os.wait4(process.pid, 0)
-            seconds = time.perf_counter() - start
-            process.returncode = os.waitstatus_to_exitcode(status)
+            stop_watch = [workloads.program("once"), folder / "report", allocator.library or ""]
+            process = subprocess.Popen([*map(str, stop_watch), *command], stdin=given, stdout=output,
+                                       stderr=subprocess.STDOUT, cwd=folder, env=environment(allocator))
+            proved = is_mapped(child_of(process.pid), allocator)
+            process.wait()
             output.seek(0)
             said = output.read().decode(errors="replace")
         if process.returncode != 0:
@@ -60,12 +60,32 @@ class Program:
             raise ProgramFailed(f"{allocator.library} was never mapped")
         if self.answer not in said:
             raise ProgramFailed(f"the answer is not {self.answer!r}: {said[-300:]}")
-        return Outcome(seconds, usage.ru_maxrss)
+        return Outcome(**json.loads((folder / "report").read_text()))
 
 
 def preloaded(allocator: Allocator) -> dict[str, str]:
     variables = environment(allocator)
     return variables | {"LD_PRELOAD": str(allocator.library)} if allocator.library else variables
+
+
+def child_of(pid: int) -> int:
+    """The program that the stop watch runs, as soon as it is there; 0 where the stop watch has ended."""
+    while True:
+        try:
+            if children := Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+                return int(children[0])
+        except OSError:
+            return 0
+        if has_ended(pid):
+            return 0
+
+
+def has_ended(pid: int) -> bool:
+    """True where nobody has waited for it yet, too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
 
 
 def is_mapped(pid: int, allocator: Allocator) -> bool:
@@ -80,7 +100,7 @@ def is_mapped(pid: int, allocator: Allocator) -> bool:
             return False
         if real in maps:
             return True
-        if not maps:  # ended, and not waited for yet
+        if not maps and has_ended(pid):  # in the middle of exec there are none either
             return False
         time.sleep(0.001)
 
