@@ -115,8 +115,9 @@
 // --- Giving memory back --------------------------------------------------------------------------------------------
 #define RETAIN_MIN_BYTES (16 * MIB) // free but resident memory that is always allowed
 #define RETAIN_SHARE 8              // and this part of what is in use, if that is more
-// The refault allowance loses this part (1/N) of what is given back: a loop over the same memory pays for 1/N of it.
-#define REFAULT_FADE_SHARE 512
+// Whenever so many times the refault allowance went by, it loses this part (1/N) of what was never used meanwhile.
+#define REFAULT_FADE_TRAFFIC 32
+#define REFAULT_FADE_SHARE 4
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
 #define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches

@@ -36,9 +36,10 @@ static size_t group_count;               // groups that exist so far
 static size_t lowest_record[RUN_LEVELS]; // no record below has a bit on the level
 static size_t highest_retained;          // no record above has a bit on the retained level
 static struct runs_totals totals;
-static size_t grown_slices;                      // clean ones taken since growth last purged others (R5)
-static size_t purging_slices;                    // neither in use nor free now
-static uint32_t purge_turn;                      // grows whenever a purge ends
+static size_t lowest_retained_slices, highest_retained_slices; // since the allowance last faded
+static size_t grown_slices;                                    // clean ones taken since growth last purged others (R5)
+static size_t purging_slices;                                  // neither in use nor free now
+static uint32_t purge_turn;                                    // grows whenever a purge ends
 static uint8_t levels_reached[GROUP_SLICES + 1]; // length of the longest run → number of levels it reaches
 
 bool runs_start(void) {
@@ -95,6 +96,8 @@ static void group_free_to_used(struct group *group, uint32_t mask) {
     CHECK((group->free & mask) == mask); // R1
     unsigned clean = bits_count(group->clean & mask);
     totals.retained_slices -= bits_count(mask) - clean;
+    if (lowest_retained_slices > totals.retained_slices)
+        lowest_retained_slices = totals.retained_slices;
     totals.free_slices -= bits_count(mask);
     totals.in_use_slices += bits_count(mask);
     unsigned purged = bits_count(group->purged & mask);
@@ -112,6 +115,8 @@ static void group_used_to_free(struct group *group, uint32_t mask) {
     totals.retained_slices += bits_count(mask);
     totals.free_slices += bits_count(mask);
     totals.in_use_slices -= bits_count(mask);
+    if (highest_retained_slices < totals.retained_slices)
+        highest_retained_slices = totals.retained_slices;
     group->free |= mask;
 }
 
@@ -292,11 +297,15 @@ bool runs_take_behind(size_t end, size_t slices) {
     return taken;
 }
 
-// Bytes that may be retained now. The lock is held.
-static size_t retain_bound_bytes(void) {
+// Bytes that may be retained now, allowance aside. The lock is held.
+static size_t retain_least_bytes(void) {
     size_t share = (totals.in_use_slices << SLICE_SHIFT) / options.retain_share;
     size_t least = load_relaxed(&options.retain_min); // mallopt may change it
-    return (share > least ? share : least) + (totals.allowance_slices << SLICE_SHIFT);
+    return share > least ? share : least;
+}
+
+static size_t retain_bound_bytes(void) {
+    return retain_least_bytes() + (totals.allowance_slices << SLICE_SHIFT);
 }
 
 struct run {
@@ -358,13 +367,19 @@ bool runs_purge(size_t keep_bytes) {
     return any;
 }
 
-// R4. The lock is held.
+// R4: what was never used while many times the allowance went by is not needed. The lock is held.
 static void fade_allowance(size_t given_slices) {
-    static size_t given; // since the allowance last lost a slice
+    static size_t given; // since it last faded
     given += given_slices;
-    size_t faded = given / REFAULT_FADE_SHARE;
-    given %= REFAULT_FADE_SHARE;
-    totals.allowance_slices -= faded < totals.allowance_slices ? faded : totals.allowance_slices;
+    if (given <= REFAULT_FADE_TRAFFIC * totals.allowance_slices)
+        return;
+    size_t least = retain_least_bytes() >> SLICE_SHIFT;
+    size_t used = highest_retained_slices - lowest_retained_slices;
+    size_t needed = used > least ? used - least : 0;
+    if (totals.allowance_slices > needed)
+        totals.allowance_slices -= (totals.allowance_slices - needed + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
+    lowest_retained_slices = highest_retained_slices = totals.retained_slices;
+    given = 0;
 }
 
 void runs_give(size_t first, size_t slices) {

@@ -295,7 +295,7 @@ static void purge_and_take_again(void *context) {
     MUST(runs_count().refaulted_slices == SLICES && runs_count().allowance_slices == SLICES);
     runs_give(first, SLICES);
     size_t allowance = runs_count().allowance_slices;
-    MUST(allowance < SLICES && allowance > SLICES / 2); // fading, slowly
+    MUST(allowance == SLICES);
     MUST(runs_count().retained_slices <= allowance && runs_count().retained_slices > 0);
     uint64_t purges = runs_count().purges, refaulted = runs_count().refaulted_slices;
     for (unsigned i = 0; i < 20; i++) { // a loop over as much: purges become rare
@@ -303,7 +303,7 @@ static void purge_and_take_again(void *context) {
         runs_give(first, SLICES / 2);
     }
     MUST(runs_count().purges == purges && runs_count().refaulted_slices == refaulted);
-    for (unsigned i = 0; i < SLICES * REFAULT_FADE_SHARE / 8; i++) { // traffic that needs little
+    for (unsigned i = 0; i < SLICES * 512 / 8; i++) { // traffic that needs little
         first = runs_take(8, 1, &clean);
         runs_give(first, 8);
     }
