@@ -55,7 +55,7 @@ def _remote() -> list[Row]:
 
 def _bulk() -> list[Row]:
     blocks = 10_000
-    rounds = {16: 20_000, 64: 20_000, 256: 10_000, 1024: 5_000, 8192: 300}
+    rounds = {16: 20_000, 64: 20_000, 256: 10_000, 1024: 5_000, 8192: 1_000}
     return [Row(f"bulk/{size}/{order}", "bulk", "bulk", (str(size), str(blocks), "{operations}", order), rounds[size])
             for size in rounds for order in ("lifo", "fifo", "random")]
 
