@@ -1,6 +1,6 @@
 // Heaps and threads: which thread has which heap, from a thread's first slow call to its end.
 #include "heap/registry.h"
-#include "heap/heap.h"
+#include "heap/transfer.h"
 #include "region/meta.h"
 #include "sys/options.h"
 #include "sys/os.h"
@@ -77,6 +77,7 @@ void registry_forget_stacks(struct heap *heap) {
     heap->granted_bytes = 0;
     heap->outbox_blocks = 0;
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
+        heap->classes[i].passes_on = false;
         if (heap->classes[i].cell == NULL)
             continue;
         heap_spare_cell(heap, heap->classes[i].cell);
@@ -249,6 +250,8 @@ void registry_thread_ended(void *value) {
         return;
     heap_enter();
     heap_empty(heap);
+    if (load_relaxed(&registry.threads) <= 2) // the one that stays has nobody to pass blocks to
+        transfer_empty_all(heap);
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         store_relaxed(&thread_stacks.top[i], CONSTANT_TOP);
     registry_forget_stacks(heap);

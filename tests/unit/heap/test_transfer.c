@@ -121,21 +121,45 @@ static void a_trim_empties_them(void **state) {
 }
 
 struct task {
-    unsigned class_index;
     unsigned first, count;
+    pthread_barrier_t freed, seen;
 };
 
 static void *free_some(void *argument) {
-    const struct task *task = argument;
+    struct task *task = argument;
     release_many(blocks + task->first, task->count);
+    pthread_barrier_wait(&task->freed);
+    pthread_barrier_wait(&task->seen);
     return NULL;
 }
 
-static void free_in_a_thread(unsigned class_index, unsigned first, unsigned count) {
-    struct task task = {class_index, first, count};
+// Another thread frees blocks; `look` runs while it is there.
+static void free_in_a_thread(unsigned class_index, unsigned first, unsigned count, void (*look)(unsigned class_index)) {
+    struct task task = {.first = first, .count = count};
     pthread_t thread;
+    MUST(pthread_barrier_init(&task.freed, NULL, 2) == 0 && pthread_barrier_init(&task.seen, NULL, 2) == 0);
     MUST(pthread_create(&thread, NULL, free_some, &task) == 0);
+    pthread_barrier_wait(&task.freed);
+    look(class_index);
+    pthread_barrier_wait(&task.seen);
     MUST(pthread_join(thread, NULL) == 0);
+    MUST(transfer_blocks(class_index) == 0); // with it went the one that could have taken some
+}
+
+static void take_one_of_the_first_60(unsigned class_index) {
+    struct counts before = counts_of(class_index);
+    unsigned passed = transfer_blocks(class_index);
+    assert_true(passed > 0);
+    void *block = allocate(class_index);
+    struct counts after = counts_of(class_index);
+    assert_int_equal(after.counters.refilled_blocks, before.counters.refilled_blocks);
+    assert_int_equal(after.counters.passed_blocks - before.counters.passed_blocks,
+                     passed - transfer_blocks(class_index));
+    unsigned at = 0;
+    while (at < 60 && blocks[at] != block)
+        at++;
+    assert_true(at < 60);
+    release(block);
 }
 
 static void what_one_thread_frees_another_gets(void **state) {
@@ -144,19 +168,12 @@ static void what_one_thread_frees_another_gets(void **state) {
     allocate_many(class_index, blocks, 1000);
     while (heap_stack_blocks(heap_mine(), class_index) > 0)
         stack_pop(class_index);
-    struct counts before = counts_of(class_index);
-    free_in_a_thread(class_index, 0, 60);
-    unsigned passed = transfer_blocks(class_index);
-    assert_true(passed > 0);
-    void *block = allocate(class_index);
-    assert_int_equal(counts_of(class_index).counters.refilled_blocks, before.counters.refilled_blocks);
-    assert_true(transfer_blocks(class_index) < passed);
-    unsigned at = 0;
-    while (at < 60 && blocks[at] != block)
-        at++;
-    assert_true(at < 60);
-    release(block);
+    free_in_a_thread(class_index, 0, 60, take_one_of_the_first_60);
     release_many(blocks + 60, 940);
+}
+
+static void expect_some(unsigned class_index) {
+    assert_true(transfer_blocks(class_index) > 0);
 }
 
 // A thread that frees a few small blocks of its own does not spread their cache lines over other threads.
@@ -167,8 +184,7 @@ static void small_blocks_are_passed_on_by_threads_that_free_those_of_others(void
     release_many(blocks + MANY / 2, MANY / 2);
     assert_int_equal(transfer_blocks(class_index), 0);
     assert_false(heap_mine()->classes[class_index].passes_on);
-    free_in_a_thread(class_index, 0, 200); // 64 go home through the outbox, then the slabs are open to it
-    assert_true(transfer_blocks(class_index) > 0);
+    free_in_a_thread(class_index, 0, 200, expect_some); // 64 go by the outbox, then the slabs are open to it
     release_many(blocks + 200, MANY / 2 - 200);
     heap_trim(0);
 }
