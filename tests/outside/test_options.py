@@ -200,7 +200,7 @@ def read_text(text):
         words = line.split()
         if len(words) == 2 and words[1].isdigit():
             fields[words[0]] = int(words[1])
-        elif len(words) == 10 and words[0].isdigit():
+        elif len(words) == 11 and words[0].isdigit():
             classes[int(words[0])] = [int(word) for word in words[1:]]
     return fields, classes
 
