@@ -80,13 +80,17 @@
 // What a thread may keep parked of one class beside its stack, once it has earned it: a phase of a program in the
 // second-level cache. And what stays of a stack that is parked: enough that few phases cross the boundary twice.
 #define STACK_PARK_BYTES (4 * MIB)
-// Times in a row that a stack must be full, then empty, to be worth parking; and what part of that is forgotten with
-// each smaller swing. Allowances count cells in fractions of a unit, so that small ones fade as slowly.
+// Times in a row that a stack must be full, then empty, to be worth parking; and at most: the cells themselves are
+// memory, and more would weigh half of what small blocks they hold. What part of an allowance is forgotten with each
+// smaller swing; it counts cells in fractions of a unit, so that small ones fade as slowly.
 #define PARK_LEAST_SWING 4
-#define PARK_MOST_SWING 256 // the cells themselves are memory: more would weigh half of what small blocks they hold
-#define PARK_IDLE_CELLS 8   // flushed at a time when a class lies idle: some ten microseconds
+#define PARK_MOST_SWING 256
 #define PARK_FADE_SHARE 64
 #define PARK_UNIT 256
+// All threads together may park this part (1/N) of a class without having earned it, each at most the least swing.
+#define PARK_SHARE 32
+// Cells flushed at a time when a class lies idle: some ten microseconds.
+#define PARK_IDLE_CELLS 8
 #define PARK_KEEP 32
 #define PARK_MOST_BYTES (STACK_CLASS_BYTES / STACK_MAX_DEPTH) // larger blocks have no stack that deep
 #define PARK_BLOCKS (STACK_MAX_DEPTH - PARK_KEEP)
@@ -96,14 +100,14 @@
 #define STACK_THREAD_LEAST_BYTES MIB
 // First refill of a class in a thread: few blocks, so that a short-lived thread carves little; doubles each time.
 #define STACK_START_BATCH 4
-// Blocks on their way between threads: a part (1/N) of what the class has in use, so that it never matters beside that;
-// at least a batch or two of small blocks, at most a few batches. Given up after so many batches that found no room
-// since somebody took one.
+// Blocks on their way between threads: a part (1/N) of what the class has in use; at least a batch or two of small
+// blocks, at most a few batches. One that did not move while threads looked at it so many times, which is once in
+// CLASS_COUNT refills and flushes of each, is emptied: its blocks may each keep a slab.
 #define TRANSFER_BLOCKS 512 // slots: a page of them
 #define TRANSFER_SHARE 32
 #define TRANSFER_LEAST_BYTES (16 * KIB)
 #define TRANSFER_MOST_BYTES (256 * KIB)
-#define TRANSFER_DECLINED_MOST 8
+#define TRANSFER_IDLE_LOOKS 16
 // Refills in a row after which the slab being carved is searched for blocks that other threads put back.
 #define FRESH_SEARCH_REFILLS 8
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.

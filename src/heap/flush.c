@@ -93,6 +93,7 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
         heap_empty(heap);
         return;
     }
+    transfer_look(heap);
     if (heap->stacks_granted == 0)
         return;
     heap->stack_look = heap->stack_look + 1 < heap->stacks_granted ? heap->stack_look + 1 : 0;
@@ -101,9 +102,6 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     unsigned blocks = heap_stack_blocks(heap, class_index);
     if (class_index == busy_class)
         return;
-    if (transfer_moves(class_index) == own->idle_moves && transfer_blocks(class_index) > 0)
-        transfer_empty(heap, class_index);
-    own->idle_moves = transfer_moves(class_index);
     if (blocks == own->idle_blocks && own->parked != NULL)
         for (unsigned i = 0; i < PARK_IDLE_CELLS && own->parked != NULL; i++)
             heap_flush_parked(heap, class_index);
@@ -114,7 +112,7 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
 
 // Other threads may have this class's blocks: not small ones of a thread that keeps them to itself (class_is_held).
 static bool heap_may_pass_on(const struct heap *heap, unsigned class_index) {
-    return !os_is_single_threaded() && (!class_is_held(class_index) || heap->classes[class_index].passes_on);
+    return load_relaxed(&registry.threads) > 1 && (!class_is_held(class_index) || heap->classes[class_index].passes_on);
 }
 
 // A full stack passes its older half on to other threads; what they don't want goes to the slabs.

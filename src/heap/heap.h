@@ -36,7 +36,6 @@ struct heap_class {
     uint8_t batch;           // blocks of the next refill
     uint8_t flush_streak;    // flushes since the last refill
     uint8_t idle_blocks;     // blocks in the stack when last looked at
-    uint8_t idle_moves;      // of the class's transfer cache when last looked at
     bool passes_on;          // of a held class: this thread frees many blocks of others
     bool fresh_drained;      // `fresh` was searched and this thread has put nothing back since
 };
@@ -64,6 +63,7 @@ struct heap {
     uint8_t own_cells_used; // of `cells`, ever
     uint8_t stacks_granted; // classes that have a cell
     uint8_t stack_look;     // next of them to look at for idleness
+    uint8_t transfer_look;  // class whose transfer cache was looked at last
     uint8_t outbox_blocks;
     uint8_t stack_classes[CLASS_COUNT]; // those that have a cell
     struct heap_class classes[CLASS_COUNT];

@@ -6,6 +6,9 @@
 // goes back at once, a loop that frees and takes the same blocks soon stops paying, and swings too large to be parked
 // as a whole park nothing: a part of their blocks would keep slabs and pages of all of them.
 //
+// Swings too small to earn anything are kept without, up to a small share of what the class has in use. A thread that
+// only frees loses it again.
+//
 // The idea of keeping whole stacks is that of Bonwick and Adams' magazines ("Magazines and vmem", USENIX 2001); these
 // stay with their thread. What threads pass around goes through transfer.c.
 //
@@ -20,8 +23,15 @@ static size_t parked_bytes(unsigned class_index) {
 }
 
 // How many cells the class may park now.
-static unsigned parked_most(const struct heap_class *own) {
-    return own->park_allowance / PARK_UNIT;
+static unsigned parked_most(const struct heap_class *own, unsigned class_index) {
+    struct slab_totals slabs = slab_count(class_index);
+    size_t in_use = (slabs.made - slabs.returned) * size_classes[class_index].slices * SLICE_BYTES;
+    size_t threads = load_relaxed(&registry.threads);
+    size_t share = in_use / (PARK_SHARE * (threads == 0 ? 1 : threads)) / parked_bytes(class_index);
+    unsigned earned = own->park_allowance / PARK_UNIT;
+    unsigned unearned = share < PARK_LEAST_SWING ? (unsigned)share : PARK_LEAST_SWING;
+    bool only_frees = own->rise > 2 * PARK_LEAST_SWING;
+    return unearned > earned && !only_frees ? unearned : earned;
 }
 
 void heap_note_full(struct heap *heap, unsigned class_index) {
@@ -40,13 +50,13 @@ void heap_note_full(struct heap *heap, unsigned class_index) {
         own->fall = 0;
     }
     own->rise += own->rise < UINT16_MAX;
-    for (unsigned most = parked_most(own); own->parked_count > most;)
+    for (unsigned most = parked_most(own, class_index); own->parked_count > most;)
         heap_flush_parked(heap, class_index);
 }
 
 bool heap_park(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
-    if (heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH || own->parked_count >= parked_most(own) ||
+    if (heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH || own->parked_count >= parked_most(own, class_index) ||
         !heap_fits_budget(heap, parked_bytes(class_index)))
         return false;
     void **full = own->cell;

@@ -91,6 +91,12 @@ static unsigned heap_take_batch(struct heap *heap, unsigned class_index, void **
     return count;
 }
 
+// Small blocks are for threads that free those of others, or hardly free any. One that frees and takes its own keeps to
+// them: so it has its cache lines to itself.
+static bool heap_is_passing(const struct heap_class *own) {
+    return own->passes_on || own->fall > 2 * PARK_LEAST_SWING;
+}
+
 static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
@@ -103,7 +109,8 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     CHECK(want >= 1 && want <= own->depth);
     void **bottom = heap_bottom(heap, class_index);
     own->flush_streak = 0;
-    unsigned count = transfer_take(class_index, bottom, want);
+    bool may_take = !class_is_held(class_index) || heap_is_passing(own);
+    unsigned count = may_take ? transfer_take(class_index, bottom, want) : 0;
     if (count > 0)
         count_add(&own->counters.passed_blocks, count);
     else

@@ -72,12 +72,14 @@ void registry_forget_stacks(struct heap *heap) {
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         while (heap->classes[i].parked != NULL)
             heap_flush_parked(heap, i);
+    for (unsigned i = CLASS_FIRST; i <= CLASS_LAST_HELD; i++)
+        if (heap->classes[i].passes_on)
+            heap->classes[i].passes_on = false;
     heap->stacks_granted = 0;
     heap->stack_look = 0;
     heap->granted_bytes = 0;
     heap->outbox_blocks = 0;
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
-        heap->classes[i].passes_on = false;
         if (heap->classes[i].cell == NULL)
             continue;
         heap_spare_cell(heap, heap->classes[i].cell);
@@ -250,8 +252,8 @@ void registry_thread_ended(void *value) {
         return;
     heap_enter();
     heap_empty(heap);
-    if (load_relaxed(&registry.threads) <= 2) // the one that stays has nobody to pass blocks to
-        transfer_empty_all(heap);
+    for (unsigned i = 0; i < heap->stacks_granted; i++) // what it passed on may have been for nobody else
+        transfer_empty(heap, heap->stack_classes[i]);
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         store_relaxed(&thread_stacks.top[i], CONSTANT_TOP);
     registry_forget_stacks(heap);

@@ -37,6 +37,7 @@ static size_t lowest_record[RUN_LEVELS]; // no record below has a bit on the lev
 static size_t highest_retained;          // no record above has a bit on the retained level
 static struct runs_totals totals;
 static size_t lowest_retained_slices, highest_retained_slices; // since the allowance last faded
+static size_t most_slices;                                     // in use and retained together, since then
 static size_t grown_slices;                                    // clean ones taken since growth last purged others (R5)
 static size_t purging_slices;                                  // neither in use nor free now
 static uint32_t purge_turn;                                    // grows whenever a purge ends
@@ -102,7 +103,11 @@ static void group_free_to_used(struct group *group, uint32_t mask) {
     totals.in_use_slices += bits_count(mask);
     unsigned purged = bits_count(group->purged & mask);
     totals.refaulted_slices += purged;
-    totals.allowance_slices += purged; // R4
+    if (most_slices < totals.in_use_slices + totals.retained_slices)
+        most_slices = totals.in_use_slices + totals.retained_slices;
+    totals.allowance_slices += purged; // R4; no program needs more than it had
+    if (totals.allowance_slices > most_slices)
+        totals.allowance_slices = most_slices;
     grown_slices += clean;
     group->free &= ~mask;
     group->clean &= ~mask;
@@ -297,15 +302,11 @@ bool runs_take_behind(size_t end, size_t slices) {
     return taken;
 }
 
-// Bytes that may be retained now, allowance aside. The lock is held.
-static size_t retain_least_bytes(void) {
+// Bytes that may be retained now. The lock is held.
+static size_t retain_bound_bytes(void) {
     size_t share = (totals.in_use_slices << SLICE_SHIFT) / options.retain_share;
     size_t least = load_relaxed(&options.retain_min); // mallopt may change it
-    return share > least ? share : least;
-}
-
-static size_t retain_bound_bytes(void) {
-    return retain_least_bytes() + (totals.allowance_slices << SLICE_SHIFT);
+    return (share > least ? share : least) + (totals.allowance_slices << SLICE_SHIFT);
 }
 
 struct run {
@@ -325,7 +326,7 @@ static unsigned purge_begin(struct run *runs, size_t keep) {
             uint32_t retained = group->free & ~group->clean;
             unsigned end = bits_highest(retained) + 1;
             unsigned start = end;
-            while (start > 0 && (retained >> (start - 1) & 1) != 0)
+            while (start > 0 && (retained >> (start - 1) & 1) != 0 && end - start < totals.retained_slices - keep)
                 start--;
             runs[count++] = (struct run){number * GROUP_SLICES + start, end - start};
             groups_visit(number * GROUP_SLICES + start, end - start, group_free_to_purging);
@@ -373,12 +374,11 @@ static void fade_allowance(size_t given_slices) {
     given += given_slices;
     if (given <= REFAULT_FADE_TRAFFIC * totals.allowance_slices)
         return;
-    size_t least = retain_least_bytes() >> SLICE_SHIFT;
-    size_t used = highest_retained_slices - lowest_retained_slices;
-    size_t needed = used > least ? used - least : 0;
+    size_t needed = highest_retained_slices - lowest_retained_slices; // all of it: growth leaves nothing else (R5)
     if (totals.allowance_slices > needed)
         totals.allowance_slices -= (totals.allowance_slices - needed + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
     lowest_retained_slices = highest_retained_slices = totals.retained_slices;
+    most_slices = totals.in_use_slices + totals.retained_slices;
     given = 0;
 }
 

@@ -9,9 +9,9 @@
 // R4. The refault allowance starts at 0, grows by what had to be faulted in again after a purge, and fades with traffic
 //     as far as what is retained is never taken: a first burst goes back at once, and a loop that frees and takes the
 //     same memory soon stops paying.
-// R5. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit), as
-//     much of those is purged, down to the allowance. So a program in a new phase, or an array that doubles, does not
-//     stand beside what it left behind.
+// R5. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
+//     lie in a higher group), as much of those is purged, down to the allowance. So a program in a new phase, or an
+//     array that doubles, does not stand beside what it left behind.
 #ifndef REGION_RUNS_H
 #define REGION_RUNS_H
 

@@ -85,7 +85,7 @@ UNUSED static void expect_no_lock_held(void) {
     for (size_t i = 0; i < COUNT_OF(locks); i++)
         MUST(locks[i]->state == 0);
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        MUST(depots[i].lock.state == 0);
+        MUST(depots[i].lock.state == 0 && transfers[i].lock.state == 0);
     MUST(registry.spare_thread == 0 && registry.spare_entries == 0);
 }
 

@@ -131,6 +131,22 @@ static void small_swings_park_nothing(void **state) {
     assert_int_equal(class_mine(class_index)->parked_count, 0);
 }
 
+static void a_small_share_of_a_class_in_use_is_parked_unearned(void **state) {
+    static void *more[40000];
+    unsigned class_index = class_of(352), most = 0;
+    (void)state;
+    allocate_many(class_index, more, COUNT_OF(more));
+    size_t in_use = slabs_alive(class_index) * size_classes[class_index].slices * SLICE_BYTES;
+    for (unsigned i = 0; i < COUNT_OF(more) / 16; i++) {
+        release(more[i]);
+        most = class_mine(class_index)->parked_count > most ? class_mine(class_index)->parked_count : most;
+    }
+    assert_int_equal(most, PARK_LEAST_SWING);
+    assert_true(most * PARK_BLOCKS * class_bytes(class_index) <= in_use / PARK_SHARE);
+    release_many(more + COUNT_OF(more) / 16, COUNT_OF(more) - COUNT_OF(more) / 16);
+    assert_int_equal(class_mine(class_index)->parked_count, 0); // it only freed
+}
+
 static void idle_classes_let_go(void **state) {
     unsigned class_index = class_of(192), busy = class_of(208);
     (void)state;
@@ -182,6 +198,7 @@ int main(void) {
         cmocka_unit_test(large_blocks_are_not_parked),
         cmocka_unit_test(a_swing_too_large_parks_nothing),
         cmocka_unit_test(small_swings_park_nothing),
+        cmocka_unit_test(a_small_share_of_a_class_in_use_is_parked_unearned),
         cmocka_unit_test(idle_classes_let_go),
         cmocka_unit_test(emptying_empties_what_is_parked),
         cmocka_unit_test(a_shallower_stack_becomes_deep_again),

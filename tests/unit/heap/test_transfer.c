@@ -74,40 +74,73 @@ static void a_batch_larger_than_its_room_stays_where_it_is(void **state) {
     put_blocks(blocks, 16, class_index);
 }
 
-static void what_nobody_takes_goes_home(void **state) {
+static void a_class_that_is_freed_keeps_nothing(void **state) {
     unsigned class_index = class_of(144);
     void *got[BATCH];
-    unsigned given = 0, turns = 0;
+    unsigned given = 0, at = 0;
     (void)state;
     lift(class_index, 2000);
     while (transfer_give(heap_mine(), class_index, blocks + given, BATCH))
         given += BATCH;
     assert_true(given > 0);
-    for (; transfer_blocks(class_index) > 0; turns++)
-        assert_false(transfer_give(heap_mine(), class_index, blocks + given, BATCH));
-    assert_true(turns > 1 && turns <= TRANSFER_DECLINED_MOST);
+    // What it declines goes to the slabs, until about as much has gone as is left.
+    for (at = given; transfer_blocks(class_index) > 0 && at + BATCH <= 2000; at += BATCH) {
+        assert_false(transfer_give(heap_mine(), class_index, blocks + at, BATCH));
+        put_blocks(blocks + at, BATCH, class_index);
+    }
+    assert_int_equal(transfer_blocks(class_index), 0);
+    assert_true(at > 2000 / 4 && at < 2000);
     for (unsigned i = 0; i < given; i++)
         assert_true(is_home(blocks[i]));
     // It takes nothing any more, until somebody wants blocks.
-    assert_false(transfer_give(heap_mine(), class_index, blocks + given, BATCH));
+    assert_false(transfer_give(heap_mine(), class_index, blocks + at, BATCH));
     assert_int_equal(transfer_take(class_index, got, BATCH), 0);
-    assert_true(transfer_give(heap_mine(), class_index, blocks + given, BATCH));
+    assert_true(transfer_give(heap_mine(), class_index, blocks + at, BATCH));
     transfer_empty(heap_mine(), class_index);
-    put_blocks(blocks + given + BATCH, 2000 - given - BATCH, class_index);
+    put_blocks(blocks + at + BATCH, 2000 - at - BATCH, class_index);
+}
+
+static void bursts_beyond_its_room_leave_it_full(void **state) {
+    unsigned class_index = class_of(272), given = 0;
+    void *got[BATCH];
+    (void)state;
+    lift(class_index, 2000);
+    for (unsigned round = 0; round < 50; round++) {
+        given = 0;
+        for (unsigned at = 0; at < 1000; at += 20) // half of what is in use
+            given += transfer_give(heap_mine(), class_index, blocks + at, 20) ? 20 : 0;
+        assert_true(given >= 60 && given < 1000);
+        assert_int_equal(transfer_blocks(class_index), given);
+        for (unsigned count = 0; count < given;)
+            count += transfer_take(class_index, got, 20);
+    }
+    put_blocks(blocks, 2000, class_index);
+}
+
+static void look_around(unsigned times) {
+    for (unsigned i = 0; i < times; i++)
+        heap_look_around(heap_mine(), CLASS_NONE);
 }
 
 static void an_idle_one_is_emptied_while_others_work(void **state) {
     unsigned class_index = class_of(160), busy = class_of(176);
+    void *got[10];
     (void)state;
-    release(allocate(class_index));
-    release(allocate(busy));
+    release(allocate(busy)); // of class_index this thread has no stack
     lift(class_index, 10);
     assert_true(transfer_give(heap_mine(), class_index, blocks, 10));
-    for (unsigned i = 0; i < 2u * heap_mine()->stacks_granted; i++)
-        heap_look_around(heap_mine(), busy);
+    for (unsigned i = 0; i < 100; i++) { // in use, beside much else
+        look_around(CLASS_COUNT * (TRANSFER_IDLE_LOOKS - 1));
+        assert_int_equal(transfer_take(class_index, got, 10), 10);
+        assert_true(transfer_give(heap_mine(), class_index, blocks, 10));
+    }
+    look_around(CLASS_COUNT * (TRANSFER_IDLE_LOOKS + 1));
     assert_int_equal(transfer_blocks(class_index), 0);
     for (unsigned i = 0; i < 10; i++)
         assert_true(is_home(blocks[i]));
+    lift(class_index, 10);
+    assert_true(transfer_give(heap_mine(), class_index, blocks, 10)); // idle is not closed
+    transfer_empty(heap_mine(), class_index);
 }
 
 static void a_trim_empties_them(void **state) {
@@ -143,7 +176,7 @@ static void free_in_a_thread(unsigned class_index, unsigned first, unsigned coun
     look(class_index);
     pthread_barrier_wait(&task.seen);
     MUST(pthread_join(thread, NULL) == 0);
-    MUST(transfer_blocks(class_index) == 0); // with it went the one that could have taken some
+    MUST(transfer_blocks(class_index) == 0); // with the thread went what it had passed on
 }
 
 static void take_one_of_the_first_60(unsigned class_index) {
@@ -195,7 +228,8 @@ int main(void) {
         cmocka_unit_test(what_came_last_is_taken_first),
         cmocka_unit_test(it_holds_no_more_than_its_room),
         cmocka_unit_test(a_batch_larger_than_its_room_stays_where_it_is),
-        cmocka_unit_test(what_nobody_takes_goes_home),
+        cmocka_unit_test(a_class_that_is_freed_keeps_nothing),
+        cmocka_unit_test(bursts_beyond_its_room_leave_it_full),
         cmocka_unit_test(an_idle_one_is_emptied_while_others_work),
         cmocka_unit_test(a_trim_empties_them),
         cmocka_unit_test(what_one_thread_frees_another_gets),

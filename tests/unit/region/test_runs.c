@@ -315,6 +315,43 @@ static void a_loop_over_the_same_memory_stops_paying_for_purges(void **state) {
     child_must_succeed(purge_and_take_again, NULL);
 }
 
+// By turns many small runs and two large ones, both together less than what may always stay.
+static void take_turns(void *context) {
+    enum { SMALL = 2, COUNT = 110, LARGE = 80, ROUNDS = 3000 };
+    size_t first[COUNT];
+    uint64_t purges = 0;
+    (void)context;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < COUNT; i++)
+            first[i] = take(SMALL, 1);
+        for (unsigned i = 0; i < COUNT; i++)
+            runs_give(first[i], SMALL);
+        size_t large = take(LARGE, 1), other = take(LARGE, 1);
+        runs_give(large, LARGE);
+        runs_give(other, LARGE);
+        if (round == ROUNDS / 2)
+            purges = runs_count().purges;
+    }
+    MUST(runs_count().purges == purges);
+}
+
+// Whoever trims again and again earns no more allowance than the program ever had in use.
+static void trim_and_take_again(void *context) {
+    enum { SLICES = 512 };
+    (void)context;
+    for (unsigned i = 0; i < 60; i++) {
+        runs_give(take(SLICES, 1), SLICES);
+        runs_purge(0);
+    }
+    MUST(runs_count().allowance_slices <= SLICES);
+}
+
+static void the_allowance_settles(void **state) {
+    (void)state;
+    child_must_succeed(take_turns, NULL);
+    child_must_succeed(trim_and_take_again, NULL);
+}
+
 // R5, in a process that has purged nothing yet: what is retained does not fit what is taken.
 static void grow_beside_fragments(void *context) {
     enum { SMALL = 4, COUNT = 64, LARGE = 8 };
@@ -409,6 +446,7 @@ static void threads_never_get_the_same_slice(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_allowance_settles),
         cmocka_unit_test(growth_pays_with_what_is_retained),
         cmocka_unit_test(a_loop_over_the_same_memory_stops_paying_for_purges),
         cmocka_unit_test(random_takes_and_gives_agree_with_a_model),

@@ -251,7 +251,7 @@ static void check_locks(void) {
                 runs_lock.state != 0 || runs_grow_lock.state != 0 || mapping_lock.state != 0 || meta_lock.state != 0 ||
                 registry.spare_thread != 0 || registry.spare_entries != 0;
     for (unsigned i = 0; i < CLASS_COUNT; i++)
-        held = held || depots[i].lock.state != 0 || subject_transfer_lock(i)->state != 0;
+        held = held || depots[i].lock.state != 0 || transfers[i].lock.state != 0;
     if (held)
         interleave_fail("a lock is held");
 }

@@ -68,10 +68,6 @@ bool subject_is_in_transfer(const void *block, unsigned class_index) {
     return false;
 }
 
-const struct lock *subject_transfer_lock(unsigned class_index) {
-    return &transfers[class_index].lock;
-}
-
 bool subject_is_purging(void) {
     return purging_slices > 0;
 }

@@ -16,7 +16,6 @@ void subject_new_thread(unsigned thread);
 void subject_each_waiting(void (*visit)(const struct slab *slab));
 // Does a block wait in its class's transfer cache?
 bool subject_is_in_transfer(const void *block, unsigned class_index);
-const struct lock *subject_transfer_lock(unsigned class_index);
 // Is a purge under way?
 bool subject_is_purging(void);
 

@@ -215,7 +215,7 @@ static void locks_start(void) {
     interleave_is_lock(&meta_lock.state);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         interleave_is_lock(&depots[i].lock.state);
-        interleave_is_lock(&subject_transfer_lock(i)->state);
+        interleave_is_lock(&transfers[i].lock.state);
     }
 }
 
