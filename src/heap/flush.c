@@ -110,9 +110,11 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
 
-// Other threads may have this class's blocks: not small ones of a thread that keeps them to itself (class_is_held).
+// Other threads may have this class's blocks: not large ones, a few of which are much memory, nor small ones of a
+// thread that keeps them to itself (class_is_held).
 static bool heap_may_pass_on(const struct heap *heap, unsigned class_index) {
-    return load_relaxed(&registry.threads) > 1 && (!class_is_held(class_index) || heap->classes[class_index].passes_on);
+    bool passes = class_is_held(class_index) ? heap->classes[class_index].passes_on : class_index < CLASS_FIRST_LARGE;
+    return passes && load_relaxed(&registry.threads) > 1;
 }
 
 // A full stack passes its older half on to other threads; what they don't want goes to the slabs.

@@ -3,7 +3,7 @@
 // that another processor wrote last; and since taking is the cheaper half, two threads that do the same fall into step
 // as one that only allocates and one that only frees.
 //
-// A phase in which a class is freed is one that declines as much as is left in use, without a refill by anybody: then
+// A class is being freed once as much was offered as half of what is left in use, without a refill by anybody: then
 // what is here goes home too, and nothing is taken until the next refill.
 //
 // The idea is that of tcmalloc's transfer cache, and of the depot in Bonwick and Adams' magazines ("Magazines and
@@ -55,18 +55,16 @@ static bool transfer_try_give(unsigned class_index, void *const *blocks, unsigne
 
 bool transfer_give(struct heap *heap, unsigned class_index, void *const *blocks, unsigned count) {
     struct transfer *transfer = &transfers[class_index];
-    unsigned room = transfer_room(class_index);
-    if (count > room || load_relaxed(&transfer->closed))
+    if (load_relaxed(&transfer->closed))
         return false;
-    if (transfer_try_give(class_index, blocks, count, room))
-        return true;
-    uint32_t declined = load_relaxed(&transfer->declined) + count;
-    store_relaxed(&transfer->declined, declined);
-    if (declined * class_bytes(class_index) > in_use_bytes(class_index)) {
+    size_t unclaimed = load_relaxed(&transfer->unclaimed) + count;
+    store_relaxed(&transfer->unclaimed, (uint32_t)unclaimed);
+    if (unclaimed * class_bytes(class_index) > in_use_bytes(class_index) / 2) {
         store_relaxed(&transfer->closed, true);
         transfer_empty(heap, class_index);
+        return false;
     }
-    return false;
+    return transfer_try_give(class_index, blocks, count, transfer_room(class_index));
 }
 
 static unsigned transfer_try_take(unsigned class_index, void **blocks, unsigned want) {
@@ -85,8 +83,8 @@ static unsigned transfer_try_take(unsigned class_index, void **blocks, unsigned 
 
 unsigned transfer_take(unsigned class_index, void **blocks, unsigned want) {
     struct transfer *transfer = &transfers[class_index];
-    if (load_relaxed(&transfer->declined) != 0)
-        store_relaxed(&transfer->declined, 0);
+    if (load_relaxed(&transfer->unclaimed) != 0)
+        store_relaxed(&transfer->unclaimed, 0);
     if (load_relaxed(&transfer->closed))
         store_relaxed(&transfer->closed, false);
     return transfer_try_take(class_index, blocks, want);

@@ -11,10 +11,10 @@
 
 struct transfer {
     struct lock lock;
-    uint32_t declined; // blocks declined since the last refill. Relaxed, by anyone: a hint
-    uint16_t count;    // blocks in it. Under the lock; read without it as a hint
-    uint8_t looks;     // since blocks last came or went. Relaxed, by anyone: a hint
-    bool closed;       // until the next refill. As declined
+    uint32_t unclaimed; // blocks offered since the last refill. Relaxed, by anyone: a hint
+    uint16_t count;     // blocks in it. Under the lock; read without it as a hint
+    uint8_t looks;      // since blocks last came or went. Relaxed, by anyone: a hint
+    bool closed;        // until the next refill. As unclaimed
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 SHARED struct transfer transfers[CLASS_COUNT];
