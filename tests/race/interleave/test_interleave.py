@@ -154,7 +154,7 @@ MUTANTS = [
     Mutant("holders' slabs stay theirs", "slab/depot.c", "while (!list_is_empty(&holder->listed[i])) {", "while (false) {",
            "heap"),
     Mutant("a transfer cache keeps what it hands out", "heap/transfer.c",
-           "store_relaxed(&transfer->count, (uint16_t)(have - count));", "", "heap"),
+           "transfer_moved(transfer, have - count);", "", "heap"),
     Mutant("a transfer cache gives without its lock", "heap/transfer.c",
            "    unsigned have = transfer->count;\n    unsigned count",
            "    lock_release(&transfer->lock);\n    unsigned have = transfer->count;\n    lock_acquire(&transfer->lock);\n"
