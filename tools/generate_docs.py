@@ -192,7 +192,7 @@ The JSON form adds `fault_counts`: for each fault of [faults.md](faults.md) how 
 ## Each size class
 
 One entry for each class that was used: `block_bytes`, its block size; `out_blocks`, blocks the program has; `cached_blocks`,
-free blocks that threads keep; `slabs_made` and `slabs_returned`; and the counters:
+free blocks that threads keep; `passed_blocks`, `slabs_made` and `slabs_returned`; and the counters:
 
 | counter | what it counts |
 |---|---|

@@ -50,6 +50,7 @@ static void sum_all(void) {
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         sums.classes[i].slabs = slab_count(i);
         sums.classes[i].cached_blocks += transfer_blocks(i);
+        sums.classes[i].passed_blocks = transfer_passed_blocks(i);
     }
 }
 
@@ -69,7 +70,7 @@ static void fill_classes(struct hakmem_stats *full) {
         full->flushes += sum->counters.flushes;
         full->flushed_blocks += sum->counters.flushed_blocks;
         full->remote_flushed_blocks += sum->counters.remote_flushed_blocks;
-        full->passed_blocks += sum->counters.passed_blocks;
+        full->passed_blocks += sum->passed_blocks;
         full->slabs_made += sum->slabs.made;
         full->slabs_returned += sum->slabs.returned;
         slab_bytes += (sum->slabs.made - sum->slabs.returned) * size_classes[i].slices * SLICE_BYTES;
@@ -159,6 +160,7 @@ static void json_class(struct report *report, unsigned class_index) {
 #define COUNTER(name, what) json_field(report, #name, sum->counters.name, ", ");
 #include "count/counters.def"
 #undef COUNTER
+    json_field(report, "passed_blocks", sum->passed_blocks, ", ");
     json_field(report, "slabs_made", sum->slabs.made, ", ");
     json_field(report, "slabs_returned", sum->slabs.returned, "}");
 }
@@ -204,7 +206,7 @@ static void text_class(struct report *report, unsigned class_index) {
     report_number_column(report, sum->counters.flushes, 10);
     report_number_column(report, sum->counters.flushed_blocks, 14);
     report_number_column(report, sum->counters.remote_flushed_blocks, 12);
-    report_number_column(report, sum->counters.passed_blocks, 12);
+    report_number_column(report, sum->passed_blocks, 12);
     report_number_column(report, sum->slabs.made, 10);
     report_number_column(report, sum->slabs.returned, 10);
     report_text(report, "\n");

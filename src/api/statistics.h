@@ -8,7 +8,8 @@
 
 struct statistics_class {
     struct heap_counters counters; // of all threads that ever were
-    uint64_t cached_blocks;        // in threads' stacks now
+    uint64_t cached_blocks;        // in threads' stacks and on their way between them now
+    uint64_t passed_blocks;        // from thread to thread, by the transfer cache
     struct slab_totals slabs;
 };
 

@@ -111,9 +111,7 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     own->flush_streak = 0;
     bool may_take = !class_is_held(class_index) || heap_is_passing(own);
     unsigned count = may_take ? transfer_take(class_index, bottom, want) : 0;
-    if (count > 0)
-        count_add(&own->counters.passed_blocks, count);
-    else
+    if (count == 0)
         count = heap_take_batch(heap, class_index, bottom, want);
     if (count == 0)
         return NULL;

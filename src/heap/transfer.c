@@ -67,7 +67,7 @@ bool transfer_give(struct heap *heap, unsigned class_index, void *const *blocks,
     return transfer_try_give(class_index, blocks, count, transfer_room(class_index));
 }
 
-static unsigned transfer_try_take(unsigned class_index, void **blocks, unsigned want) {
+static unsigned transfer_try_take(unsigned class_index, void **blocks, unsigned want, bool to_thread) {
     struct transfer *transfer = &transfers[class_index];
     if (load_relaxed(&transfer->count) == 0)
         return 0;
@@ -77,6 +77,7 @@ static unsigned transfer_try_take(unsigned class_index, void **blocks, unsigned 
     for (unsigned i = 0; i < count; i++)
         blocks[i] = transfer_slots[class_index][have - count + i];
     transfer_moved(transfer, have - count);
+    count_add(&transfer->passed_blocks, to_thread ? count : 0);
     lock_release(&transfer->lock);
     return count;
 }
@@ -87,14 +88,14 @@ unsigned transfer_take(unsigned class_index, void **blocks, unsigned want) {
         store_relaxed(&transfer->unclaimed, 0);
     if (load_relaxed(&transfer->closed))
         store_relaxed(&transfer->closed, false);
-    return transfer_try_take(class_index, blocks, want);
+    return transfer_try_take(class_index, blocks, want, true);
 }
 
 void transfer_empty(struct heap *heap, unsigned class_index) {
     void *blocks[STACK_MAX_BATCH];
     unsigned count = 0;
     for (unsigned left = transfer_blocks(class_index); left > 0; left -= count) { // not what others give meanwhile
-        count = transfer_try_take(class_index, blocks, left < STACK_MAX_BATCH ? left : STACK_MAX_BATCH);
+        count = transfer_try_take(class_index, blocks, left < STACK_MAX_BATCH ? left : STACK_MAX_BATCH, false);
         if (count == 0)
             break;
         count_add(&heap->classes[class_index].counters.flushed_blocks, count);
@@ -114,6 +115,10 @@ void transfer_forget_changes(void) {
 
 unsigned transfer_blocks(unsigned class_index) {
     return load_relaxed(&transfers[class_index].count);
+}
+
+uint64_t transfer_passed_blocks(unsigned class_index) {
+    return load_relaxed(&transfers[class_index].passed_blocks);
 }
 
 void transfer_look(struct heap *heap) {

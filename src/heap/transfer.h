@@ -11,10 +11,11 @@
 
 struct transfer {
     struct lock lock;
-    uint32_t unclaimed; // blocks offered since the last refill. Relaxed, by anyone: a hint
-    uint16_t count;     // blocks in it. Under the lock; read without it as a hint
-    uint8_t looks;      // since blocks last came or went. Relaxed, by anyone: a hint
-    bool closed;        // until the next refill. As unclaimed
+    uint64_t passed_blocks; // handed out so far. Under the lock; read without it as a count
+    uint32_t unclaimed;     // blocks offered since the last refill. Relaxed, by anyone: a hint
+    uint16_t count;         // blocks in it. Under the lock; read without it as a hint
+    uint8_t looks;          // since blocks last came or went. Relaxed, by anyone: a hint
+    bool closed;            // until the next refill. As unclaimed
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 SHARED struct transfer transfers[CLASS_COUNT];
@@ -32,7 +33,8 @@ INTERNAL void transfer_empty_all(struct heap *heap);
 INTERNAL void transfer_look(struct heap *heap);
 // In a fork child, where a thread was in the middle of a change.
 INTERNAL void transfer_forget_changes(void);
-// A hint.
+// How many blocks it has, and has handed out so far; hints.
 INTERNAL unsigned transfer_blocks(unsigned class_index);
+INTERNAL uint64_t transfer_passed_blocks(unsigned class_index);
 
 #endif

@@ -184,10 +184,8 @@ static void take_one_of_the_first_60(unsigned class_index) {
     unsigned passed = transfer_blocks(class_index);
     assert_true(passed > 0);
     void *block = allocate(class_index);
-    struct counts after = counts_of(class_index);
-    assert_int_equal(after.counters.refilled_blocks, before.counters.refilled_blocks);
-    assert_int_equal(after.counters.passed_blocks - before.counters.passed_blocks,
-                     passed - transfer_blocks(class_index));
+    assert_int_equal(counts_of(class_index).counters.refilled_blocks, before.counters.refilled_blocks);
+    assert_int_equal(transfer_passed_blocks(class_index), passed - transfer_blocks(class_index));
     unsigned at = 0;
     while (at < 60 && blocks[at] != block)
         at++;
