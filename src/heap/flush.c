@@ -2,7 +2,6 @@
 #include "heap/registry.h"
 #include "heap/transfer.h"
 #include "sys/options.h"
-#include "sys/os.h"
 
 unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
     const struct heap_class *own = &heap->classes[class_index];

@@ -24,8 +24,7 @@ static size_t parked_bytes(unsigned class_index) {
 
 // How many cells the class may park now.
 static unsigned parked_most(const struct heap_class *own, unsigned class_index) {
-    struct slab_totals slabs = slab_count(class_index);
-    size_t in_use = (slabs.made - slabs.returned) * size_classes[class_index].slices * SLICE_BYTES;
+    size_t in_use = slab_in_use_bytes(class_index);
     size_t threads = load_relaxed(&registry.threads);
     size_t share = in_use / (PARK_SHARE * (threads == 0 ? 1 : threads)) / parked_bytes(class_index);
     unsigned earned = own->park_allowance / PARK_UNIT;

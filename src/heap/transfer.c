@@ -21,14 +21,9 @@ void transfer_start(void) {
         transfers[i].lock.rank = LOCK_RANK_transfer;
 }
 
-static size_t in_use_bytes(unsigned class_index) {
-    struct slab_totals slabs = slab_count(class_index);
-    return (slabs.made - slabs.returned) * size_classes[class_index].slices * SLICE_BYTES;
-}
-
 // X2, in blocks.
 static unsigned transfer_room(unsigned class_index) {
-    size_t share = in_use_bytes(class_index) / TRANSFER_SHARE;
+    size_t share = slab_in_use_bytes(class_index) / TRANSFER_SHARE;
     size_t bytes = share < TRANSFER_LEAST_BYTES ? TRANSFER_LEAST_BYTES : share;
     size_t blocks = (bytes < TRANSFER_MOST_BYTES ? bytes : TRANSFER_MOST_BYTES) / class_bytes(class_index);
     return blocks < TRANSFER_BLOCKS ? (unsigned)blocks : TRANSFER_BLOCKS;
@@ -59,7 +54,7 @@ bool transfer_give(struct heap *heap, unsigned class_index, void *const *blocks,
         return false;
     size_t unclaimed = load_relaxed(&transfer->unclaimed) + count;
     store_relaxed(&transfer->unclaimed, (uint32_t)unclaimed);
-    if (unclaimed * class_bytes(class_index) > in_use_bytes(class_index) / 2) {
+    if (unclaimed * class_bytes(class_index) > slab_in_use_bytes(class_index) / 2) {
         store_relaxed(&transfer->closed, true);
         transfer_empty(heap, class_index);
         return false;

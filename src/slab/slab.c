@@ -203,3 +203,8 @@ struct slab_totals slab_count(unsigned class_index) {
     return (struct slab_totals){load_relaxed(&slab_totals[class_index].made),
                                 load_relaxed(&slab_totals[class_index].returned)};
 }
+
+size_t slab_in_use_bytes(unsigned class_index) {
+    struct slab_totals slabs = slab_count(class_index);
+    return (slabs.made - slabs.returned) * size_classes[class_index].slices * SLICE_BYTES;
+}
