@@ -315,12 +315,18 @@ static void a_loop_over_the_same_memory_stops_paying_for_purges(void **state) {
     child_must_succeed(purge_and_take_again, NULL);
 }
 
-// By turns many small runs and two large ones, both together less than what may always stay.
+// By turns many small runs and two large ones, which don't fit where the small ones lay: a slice of each group there
+// stays.
 static void take_turns(void *context) {
-    enum { SMALL = 2, COUNT = 110, LARGE = 80, ROUNDS = 3000 };
-    size_t first[COUNT];
+    enum { SMALL = 2, COUNT = 105, LARGE = 80, ROUNDS = 3000, GROUPS = 7 };
+    size_t first[COUNT], pins[GROUPS * GROUP_SLICES];
     uint64_t purges = 0;
     (void)context;
+    for (unsigned i = 0; i < COUNT_OF(pins); i++)
+        pins[i] = take(1, 1);
+    for (unsigned i = 0; i < COUNT_OF(pins); i++)
+        if (i % GROUP_SLICES != 0)
+            runs_give(pins[i], 1);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < COUNT; i++)
             first[i] = take(SMALL, 1);
