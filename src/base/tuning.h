@@ -69,7 +69,7 @@
 // Depth of a class's stack, at most: so many bytes, but at least so many blocks. Random replacement over a working set
 // moves a class's number of blocks by some ten; a shallower stack flushes and refills all the time, and lets slabs go
 // that are made anew elsewhere.
-#define STACK_CLASS_BYTES (128 * KIB)
+#define STACK_CLASS_BYTES (96 * KIB)
 #define STACK_FINE_LEAST_DEPTH 16
 #define STACK_LARGE_CLASS_BYTES (256 * KIB)
 // Depth with which a class starts, and below which a stack that only flushes does not shrink: so many bytes, within
