@@ -101,6 +101,9 @@ long status_kib(const char *path, const char *field);
 // Prints the files mapped as code in the process whose maps file is `path`, as a JSON array without brackets.
 void print_mapped(const char *path);
 
+// Prints the members of a report that say which allocator ran, each with a leading comma.
+void print_proof(void);
+
 double clock_seconds(void);
 // This process's environment with another LD_PRELOAD, or with none where `preload` is empty.
 char **environment_with(const char *preload);

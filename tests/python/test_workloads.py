@@ -16,6 +16,15 @@ CASES = [
     ("bulk", "64 1000 7 random", 7000, 7000, 7000),
     ("bulk", "16 1000 3 lifo", 3000, 3000, 3000),
     ("threads_idle", "16 1024 4 5 20", 4000, 4000, 4000),
+    ("larson", "8 128 100 2 3 500", 3000, 3200, 3200),
+    ("single_block", "65536 50", 50, 50, 50),
+    ("long_lived", "500 8 8000", 8000, 9000, 8500),
+    ("false_sharing", "active 8 10 2 500", 1000, 1000, 1000),
+    ("false_sharing", "passive 8 10 2 500", 1000, 1002, 1002),
+    ("producer_consumer", "16 1024 3 2000", 6000, 6000, 6000),
+    ("thread_churn", "20 2 50", 100, 2000, 2000),
+    ("latency", "16 1024 300 2 4000", 8000, 8600, 8600),
+    ("bursts", "20 1 3", 7680, 7710, 7710),
 ]
 
 
@@ -70,7 +79,50 @@ def test_give_back_allocates_its_bytes_and_frees_every_block(counting_library):
     assert 64 * 1024 <= report["burst_kib"] - report["before_kib"] < 2 * 64 * 1024
 
 
+def test_growth_asks_for_what_it_says(counting_library):
+    report, calls = counted("growth", "16 256 2 4096", counting_library)
+    assert calls["mallocs"] == calls["frees"] == report["operations"]
+    assert 4096 <= report["requested_kib"] <= 4097 and report["peak_kib"] > 4096
+
+
+def test_fragmentation_ends_with_what_it_says(counting_library):
+    report, calls = counted("fragmentation", "16", counting_library)
+    assert calls["mallocs"] + calls["frees"] == report["operations"]
+    assert report["after_small_kib"] > 16 * 1024 and 0.9 < report["overhead"] < 4
+
+
+@pytest.mark.parametrize("arguments", ["4096 0 16 8 3000", "4194304 50 16 4 2000", "67108864 0 1048576 2 200"])
+def test_realloc_keeps_the_content_and_counts(arguments):
+    report = json.loads(run("realloc_growth", arguments).stdout)
+    assert report["operations"] == int(arguments.split()[-1])
+
+
+@pytest.mark.parametrize("mode", ["calloc", "aligned"])
+def test_zeroed_and_aligned_memory_is_what_was_asked_for(mode):
+    assert json.loads(run("zeroed_aligned", f"{mode} 16 100000 50 3000").stdout)["operations"] == 3000
+
+
+def test_memory_that_is_not_zero_is_found(tmp_path):
+    source = tmp_path / "dirty.c"
+    source.write_text("#include <stdlib.h>\n#include <string.h>\n"
+                      "void *calloc(size_t n, size_t s) { void *p = malloc(n * s); return p ? memset(p, 1, n * s) : p; }")
+    library = tmp_path / "dirty.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-fno-builtin", str(source), "-o", str(library)], check=True)
+    done = run("zeroed_aligned", "calloc 16 64 10 10", LD_PRELOAD=str(library))
+    assert done.returncode == 2 and "not zero" in done.stderr
+
+
+def test_latency_tells_percentiles_in_order():
+    report = json.loads(run("latency", "16 1024 300 1 20000").stdout)
+    for name in ("malloc_cycles", "free_cycles"):
+        made = report[name]
+        assert 0 < made["p50"] <= made["p99"] <= made["p999"] <= made["max"]
+        parts, cycles = zip(*made["curve"], strict=True)
+        assert list(parts) == sorted(parts) and list(cycles) == sorted(cycles)
+
+
 @pytest.mark.parametrize("name, arguments", [
+    ("larson", "8 128 100 2 3 500"), ("single_block", "2097152 20"), ("long_lived", "500 8 8000"), ("latency", "8 64 9 1 99"),
     ("tiers", "8 64 400 1 1000"), ("tiers", "8 64 400 4 1000"), ("remote", "8 64 400 2 90 1000"),
     ("bulk", "64 100 1 random"), ("random_mixed", "1000"), ("threads_idle", "16 1024 4 5 20"),
     ("give_back", "16 65536 8 2")])
@@ -94,7 +146,8 @@ def test_startup_measures_the_program_it_starts(counting_library):
 @pytest.mark.parametrize("name, arguments, named", [
     ("tiers", "8 64 400 1", "operations"), ("tiers", "64 8 400 1 10", "largest size"), ("tiers", "8 64 4x 1 10", "blocks"),
     ("remote", "8 64 400 1 90 10", "threads"), ("remote", "8 64 400 2 101 10", "percent"), ("bulk", "8 10 1 up", "lifo"),
-    ("random_mixed", "0", "iterations"), ("random_mixed", "-5", "iterations")])
+    ("larson", "8 128 100 2 3", "operations"), ("false_sharing", "shy 8 10 2 5", "passive"),
+    ("zeroed_aligned", "malloc 8 9 1 1", "calloc or aligned"), ("random_mixed", "0", "iterations"), ("random_mixed", "-5", "iterations")])
 def test_bad_arguments_are_refused(name, arguments, named):
     done = run(name, arguments)
     assert done.returncode == 2 and named in done.stderr and done.stdout == ""
