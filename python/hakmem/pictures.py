@@ -1,0 +1,69 @@
+"""Pictures of figures: charts of one look, and files of several charts as a page or an image."""
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import altair
+import vl_convert
+
+WIDTH, HEIGHT = 640, 260
+SUFFIXES = (".html", ".svg", ".png")
+# Okabe and Ito's colours, which most people can tell apart; the subject comes first.
+COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999", "#000000", "#F0E442"]
+
+
+def histogram(values: list[dict], low: str, high: str, count: str, label: str, unit: str) -> altair.Chart:
+    """Bars from `low` to `high` over a logarithmic axis."""
+    return altair.Chart(altair.Data(values=values)).mark_rect(color=COLOURS[1], stroke="white", strokeWidth=0.5).encode(
+        x=altair.X(f"{low}:Q", scale=altair.Scale(type="log"), title=unit,
+                   axis=altair.Axis(format="~s", tickCount=8, grid=False)),
+        x2=f"{high}:Q", y=altair.Y(f"{count}:Q", axis=altair.Axis(format="~s")), y2=altair.datum(0),
+        tooltip=[f"{label}:N", f"{count}:Q"])
+
+
+def specification(chart: altair.TopLevelMixin, title: str | None = None) -> dict:
+    """A chart as Vega-Lite, in the common look."""
+    made = json.loads(chart.to_json())
+    made.setdefault("width", WIDTH)
+    made.setdefault("height", HEIGHT)
+    if title is not None:
+        made["title"] = {"text": title, "anchor": "start"}
+    made["config"] = {"font": "system-ui, sans-serif", "range": {"category": COLOURS},
+                      "view": {"stroke": None}, "axis": {"labelFontSize": 11, "titleFontSize": 12},
+                      "bar": {"color": COLOURS[1]}, "area": {"color": COLOURS[1]}}
+    return made
+
+
+def script() -> str:
+    """Vega-Lite and Vega, whole, for pages that need nothing else."""
+    return vl_convert.javascript_bundle()
+
+
+def save(charts: Sequence[tuple[str, altair.TopLevelMixin]], title: str, file: Path) -> None:
+    """Writes titled charts, one below the other, as what the file's suffix says."""
+    if file.suffix == ".html":
+        file.write_text(page(charts, title))
+        return
+    stacked = altair.vconcat(*(chart.properties(title=name, width=WIDTH, height=HEIGHT) for name, chart in charts))
+    whole = specification(stacked.resolve_scale(color="independent"), title)
+    for key in ("width", "height"):
+        whole.pop(key, None)
+    if file.suffix == ".svg":
+        file.write_text(vl_convert.vegalite_to_svg(whole))
+    else:
+        file.write_bytes(vl_convert.vegalite_to_png(whole, scale=2))
+
+
+def page(charts: Sequence[tuple[str, altair.TopLevelMixin]], title: str) -> str:
+    """One HTML file that needs no other."""
+    parts = [f"<h2>{html.escape(name)}</h2><div class=chart data-chart='{html.escape(json.dumps(specification(chart)))}'>"
+             "</div>" for name, chart in charts]
+    return ("<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>"
+            f"<title>{html.escape(title)}</title><style>body{{font-family:system-ui,sans-serif;max-width:60rem;"
+            "margin:1rem auto;padding:0 1rem}.chart{width:100%}</style>"
+            f"<h1>{html.escape(title)}</h1>{''.join(parts)}<script type=module>{script()}\n"
+            "for (const place of document.querySelectorAll('.chart')) {"
+            "const chart = JSON.parse(place.dataset.chart); chart.width = 'container';"
+            "await vegaEmbed(place, chart, {actions: false}); }</script></html>")

@@ -1,0 +1,120 @@
+"""Traces of programs: recorded by a library that is preloaded before the allocator, replayed by a program on any
+allocator, and told as figures. The C sources are in bench/trace; docs/traces.md describes the file."""
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hakmem import workloads
+from hakmem.allocator import Allocator
+from hakmem.places import BUILD, TREE
+
+SOURCES = TREE / "bench" / "trace"
+TOUCHES = ("none", "ends", "pages", "all")
+SUFFIX = ".hktrace"
+REPLAY_SECONDS_MOST = 3600
+
+_READERS = ["read.c", "merge.c"]
+# What is made, of which sources, with which flags beside those of the workloads.
+_PARTS = {
+    "libhakmem-trace.so": (["record.c", "stream.c", "file.c"],
+                           ["-fPIC", "-shared", "-fvisibility=hidden", "-fexceptions", "-Wl,-z,now", "-Wl,-z,nodelete"]),
+    "trace-replay": ([*_READERS, "plan.c", "replay.c", "../workloads/harness.c", "../workloads/report.c"], []),
+    "trace-stat": ([*_READERS, "stat.c"], []),
+}
+
+
+class TraceFailed(Exception):
+    """Its message is one line for the user."""
+
+
+def part(name: str, folder: Path = BUILD) -> Path:
+    """The recorder, the replayer or the reader, compiled if need be."""
+    target = folder / name
+    sources, flags = _PARTS[name]
+    files = [SOURCES / file for file in sources]
+    newest = max(file.stat().st_mtime for file in [*files, *SOURCES.glob("*.h"), *workloads.WORKLOADS.glob("*.h")])
+    if target.exists() and target.stat().st_mtime > newest:
+        return target
+    if not _has_zstd():
+        raise TraceFailed("zstd's library and header are missing, which traces are packed with (Debian: libzstd-dev)")
+    folder.mkdir(parents=True, exist_ok=True)
+    made = target.with_name(f".{name}.{os.getpid()}")
+    # zstd is linked into the recorder, and not shown: the program may have one of its own.
+    zstd = ["-l:libzstd.a", "-Wl,--exclude-libs,ALL"]
+    command = ["cc", *workloads.FLAGS, *flags, *map(str, files), "-o", str(made), "-pthread", *zstd, "-ldl", "-lm"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise TraceFailed(f"{' '.join(command)}\n{done.stderr}")
+    made.replace(target)  # who runs it meanwhile keeps the old one
+    return target
+
+
+def _has_zstd() -> bool:
+    probe = subprocess.run(["cc", "-E", "-x", "c", "-"], input="#include <zstd.h>\n", capture_output=True, text=True)
+    return probe.returncode == 0
+
+
+@dataclass(frozen=True)
+class Recording:
+    file: Path
+    status: int  # the program's, as a shell would say it
+
+
+def record(command: Sequence[str], file: Path, allocator: Allocator, children: bool = False) -> Recording:
+    """Runs a program with its input and output untouched, and writes its trace. `children`: those of its children go
+    into files of their own, FILE.PID."""
+    recorder = part("libhakmem-trace.so")
+    file = file.resolve()
+    if not file.parent.is_dir():
+        raise TraceFailed(f"{file.parent} is not there, so {file.name} can't be written")
+    preload = [str(recorder), *([str(allocator.library)] if allocator.library else []),
+               *filter(None, [os.environ.get("LD_PRELOAD")])]
+    variables = {**os.environ, **allocator.environment, "HKTRACE_FILE": str(file)}
+    if children:
+        variables["HKTRACE_CHILDREN"] = "1"
+    file.unlink(missing_ok=True)
+    # The recorder must know which process is the one that was asked for; exec keeps its number.
+    shell = 'HKTRACE_PID=$$ LD_PRELOAD=$0 exec "$@"'
+    process = subprocess.Popen(["sh", "-c", shell, ":".join(preload), *command], env=variables)
+    return Recording(file, _wait(process))
+
+
+def _wait(process: subprocess.Popen) -> int:
+    """Signals from the terminal are for the program: whether it ends is its affair."""
+    while True:
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            continue
+        return 128 - status if status < 0 else status
+
+
+def _run(command: list[str], variables: dict[str, str]) -> dict:
+    try:
+        done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              errors="replace", timeout=REPLAY_SECONDS_MOST)
+    except subprocess.TimeoutExpired:
+        raise TraceFailed(f"not done after {REPLAY_SECONDS_MOST} s") from None
+    if done.returncode != 0:
+        words = done.stderr.strip().removeprefix("hakmem trace: ")
+        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
+        raise TraceFailed(words if done.returncode == 2 and words else f"{how} {words}".strip())
+    return json.loads(done.stdout)
+
+
+def replay(file: Path, allocator: Allocator, variables: dict[str, str], touch: str = "pages",
+           partial: bool = False) -> dict:
+    """One replay in a process of its own."""
+    command = [str(part("trace-replay")), str(file), touch, *(["partial"] if partial else [])]
+    if allocator.library:
+        variables = variables | {"LD_PRELOAD": str(allocator.library)}
+    return _run(command, variables)
+
+
+def stat(file: Path, partial: bool = False) -> dict:
+    """What is in a trace. Sites have a name where their module can be read."""
+    return _run([str(part("trace-stat")), str(file), *(["partial"] if partial else [])], dict(os.environ))
