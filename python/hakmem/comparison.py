@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hakmem import machine
-from hakmem import run as runner
 from hakmem.allocator import Allocator
 from hakmem.places import BUILD
-from hakmem.suites import Row
+from hakmem.run import Run
 
 
 @dataclass
@@ -61,22 +60,18 @@ class Recorder:
             file.write(json.dumps({"comparison": self.comparison, **record}) + "\n")
 
 
-def compare(rows: list[Row], allocators_of: Callable[[Row], list[Allocator]], runs: int, quick: bool,
-            recorder: Recorder, on_run: Callable[[Row, Allocator, int, runner.Run], None]) -> Results:
-    """Runs everything. A run that fails, or doesn't prove its allocator, is left out of the results and kept in the
-    records; after it the allocator is not run again on that row."""
-    results = Results()
-    for row in rows:
-        for turn, allocator in order(allocators_of(row), runs):
-            if results.failed(row.name, allocator.name):
-                continue
-            made = runner.run(row, allocator, quick)
-            recorder.append({"kind": "run", "row": row.name, "allocator": allocator.name, "turn": turn,
-                             "counted": turn > 0 and made.failure is None, "failure": made.failure,
-                             "report": made.report})
-            if made.failure is not None:
-                results.failures.append((row.name, allocator.name, made.failure))
-            elif turn > 0:
-                results.reports[row.name, allocator.name].append(made.report)
-            on_run(row, allocator, turn, made)
-    return results
+def compare_row(name: str, allocators: list[Allocator], runs: int, recorder: Recorder, results: Results,
+                on_run: Callable[[str, Allocator, int, Run], None], run: Callable[[Allocator], Run]) -> None:
+    """Runs one row. A run that fails, or doesn't prove its allocator, is left out of the results and kept in the records;
+    after it the allocator is not run again on that row."""
+    for turn, allocator in order(allocators, runs):
+        if results.failed(name, allocator.name):
+            continue
+        made = run(allocator)
+        recorder.append({"kind": "run", "row": name, "allocator": allocator.name, "turn": turn,
+                         "counted": turn > 0 and made.failure is None, "failure": made.failure, "report": made.report})
+        if made.failure is not None:
+            results.failures.append((name, allocator.name, made.failure))
+        elif turn > 0:
+            results.reports[name, allocator.name].append(made.report)
+        on_run(name, allocator, turn, made)

@@ -18,14 +18,15 @@ class Cell:
 
     seconds: float  # median
     spread: float  # half the distance of the quartiles, over the median
-    operations: int
+    operations: int  # 1 for a program
     peak_kib: float
     final_kib: float
     runs: int
     special: dict[str, float]  # medians of what only this workload reports
 
 
-SPECIAL = ("resident_bytes_per_thread", "kept_kib", "before_kib", "burst_kib", "after_kib", "median_seconds", "waits")
+SPECIAL = ("resident_bytes_per_thread", "kept_kib", "before_kib", "burst_kib", "after_kib", "median_seconds", "waits",
+           "idle_kib", "requested_kib", "overhead", "fragmentation", "minor_faults_timed")
 
 
 def cell(reports: list[dict]) -> Cell:
@@ -33,7 +34,7 @@ def cell(reports: list[dict]) -> Cell:
     special = {name: statistics.median(report[name] for report in reports) for name in SPECIAL if name in reports[0]}
     return Cell(statistics.median(seconds), spread(seconds), reports[0]["operations"],
                 statistics.median(report["peak_kib"] for report in reports),
-                statistics.median(report["final_kib"] for report in reports), len(reports), special)
+                statistics.median(report.get("final_kib", 0) for report in reports), len(reports), special)
 
 
 def spread(values: list[float]) -> float:
@@ -53,6 +54,10 @@ class RowFigures:
     row: Row
     cells: dict[str, Cell]  # by allocator name
     bars: list[str]  # peers that count
+
+    @property
+    def suite(self) -> str:
+        return self.row.suite
 
     def _peers(self) -> list[str]:
         return [name for name in self.bars if name in self.cells]

@@ -1,5 +1,6 @@
 """Real programs with fixed input as rows: each run is timed from outside, its result checked, its allocator proved."""
 
+import fnmatch
 import json
 import os
 import shutil
@@ -16,9 +17,11 @@ from hakmem import workloads
 from hakmem.allocator import Allocator
 from hakmem.places import TREE
 from hakmem.run import environment
+from hakmem.suites import Row
 
 SCRIPTS = TREE / "bench" / "programs"
 SECONDS_MOST = 300
+SUITE = "programs"
 
 
 class ProgramFailed(Exception):
@@ -30,13 +33,31 @@ class Outcome:
     seconds: float
     peak_kib: int
 
+    def as_report(self) -> dict:
+        """As a workload would report it."""
+        return {"workload": "program", "operations": 1, "seconds": self.seconds, "peak_kib": self.peak_kib}
+
+
+class Subject:
+    """What all programs share."""
+
+    name: str
+
+    @property
+    def row(self) -> str:
+        return f"{SUITE}/{self.name}"
+
+    def as_row(self) -> Row:
+        return Row(self.row, SUITE, self.name, (), 1)
+
 
 @dataclass(frozen=True)
-class Program:
+class Program(Subject):
     """A program that runs to its end. `input_of` makes its input in a folder and returns what it reads there, or
     None; `words` are its arguments, `{input}` standing for that file; `answer` is in its output."""
 
     name: str
+    package: str  # Debian's, that has it
     executable: str
     words: tuple[str, ...]
     answer: str
@@ -106,10 +127,11 @@ def is_mapped(pid: int, allocator: Allocator) -> bool:
 
 
 @dataclass(frozen=True)
-class Redis:
+class Redis(Subject):
     """A server with fixed load from redis-benchmark, which runs without the allocator; the server's peak counts."""
 
     name: str = "redis"
+    package: str = "redis-server redis-tools"
     executable: str = "redis-server"
     TESTS = "set,get,incr,lpush,rpop,sadd,hset,zadd,lrange_100,mset"
 
@@ -174,16 +196,18 @@ def _questions(folder: Path) -> Path:
 
 PROGRAMS = [
     Redis(),
-    Program("python", "/usr/bin/python3", ("{scripts}/objects.py",), "9502240 20000 208889 42088 196596"),
-    Program("sqlite", "sqlite3", (":memory:",), "5003|300000\n22513\n833357\n9999\n150000|item 99998",
+    Program("python", "python3", "/usr/bin/python3", ("{scripts}/objects.py",), "9502240 20000 208889 42088 196596"),
+    Program("sqlite", "sqlite3", "sqlite3", (":memory:",), "5003|300000\n22513\n833357\n9999\n150000|item 99998",
             lambda folder: SCRIPTS / "tables.sql", reads_input=True),
-    Program("lua", "lua5.4", ("{scripts}/trees.lua",), "1572840\t1977789\t100003"),
-    Program("clang", "clang++", ("-O1", "-std=c++17", "-c", "{input}", "-o", "{folder}/large.o"), "", _cpp),
-    Program("z3", "z3", ("{input}",), "unsat", _questions),
+    Program("lua", "lua5.4", "lua5.4", ("{scripts}/trees.lua",), "1572840\t1977789\t100003"),
+    Program("clang", "clang", "clang++", ("-O1", "-std=c++17", "-c", "{input}", "-o", "{folder}/large.o"), "", _cpp),
+    Program("z3", "z3", "z3", ("{input}",), "unsat", _questions),
 ]
 
 
-def available() -> tuple[list, list[str]]:
-    """The programs that are installed, and the names of those that are not."""
-    there = [program for program in PROGRAMS if shutil.which(program.executable)]
-    return there, [program.executable for program in PROGRAMS if program not in there]
+def select(globs: list[str]) -> list:
+    return [one for one in PROGRAMS if not globs or any(fnmatch.fnmatch(one.row, glob) for glob in globs)]
+
+
+def is_there(program) -> bool:
+    return shutil.which(program.executable) is not None

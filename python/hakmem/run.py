@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from hakmem.allocator import Allocator
 from hakmem.suites import Row
 
 TIMEOUT_SECONDS = 300
+INSTRUCTED_OPERATIONS = 400_000  # of one thread: some seconds under valgrind
 # Nothing else of the caller's environment reaches a run.
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
 
@@ -26,6 +29,31 @@ class Run:
 def environment(allocator: Allocator) -> dict[str, str]:
     clean = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     return clean | allocator.environment
+
+
+class CannotCount(Exception):
+    """Its message is one line for the user."""
+
+
+def instructions(row: Row, allocator: Allocator) -> float:
+    """Instructions of an operation, by callgrind: those of a run less those of one with half the operations, so that start
+    and end do not count."""
+    if shutil.which("valgrind") is None:
+        raise CannotCount("valgrind is not installed, which counts instructions (Debian: valgrind)")
+    operations = min(row.operations, INSTRUCTED_OPERATIONS)
+    counts = []
+    for part in (operations, operations // 2):
+        variables = environment(allocator) | ({"LD_PRELOAD": str(allocator.library)} if allocator.library else {})
+        words = [word.format(operations=part, library="") for word in row.arguments]
+        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(workloads.program(row.workload)), *words]
+        done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        collected = re.search(r"Collected : (\d+)", done.stderr)
+        if done.returncode != 0 or collected is None:
+            raise CannotCount(f"callgrind failed on {row.name}: {' '.join(done.stderr.split()[-20:])}")
+        if failure := disproof(json.loads(done.stdout), allocator):
+            raise CannotCount(failure)
+        counts.append(int(collected.group(1)))
+    return (counts[0] - counts[1]) / (operations - operations // 2)
 
 
 def run(row: Row, allocator: Allocator, quick: bool) -> Run:

@@ -1,7 +1,5 @@
 """Prints what was measured: per row speed and memory of every allocator, hakmem's ratios, and the verdict."""
 
-from statistics import median
-
 from rich.table import Table
 from rich.text import Text
 
@@ -14,53 +12,31 @@ from hakmem.figures import (
     best_peer_overall,
     geometric_mean,
     mean_speed_over,
-    spread,
 )
 
 
 def tables_of(rows: list[RowFigures], allocators: list[Allocator], verdicts: list[Verdict]) -> list[Table]:
     names = [one.name for one in allocators]
-    timed = [row for row in rows if row.row.suite not in SPECIAL]
-    special = [row for row in rows if row.row.suite in SPECIAL]
+    programs = [row for row in rows if row.suite == "programs"]
+    rows = [row for row in rows if row.suite != "programs"]
+    timed = [row for row in rows if row.suite not in SPECIAL]
+    special = [row for row in rows if row.suite in SPECIAL]
     tables = []
     if timed:
         tables.append(_grid("Speed: million operations per second, ± half the quartile distance", timed, names, _speed))
-    tables.append(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
-    tables.append(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
-                        lambda row, cell: f"{cell.final_kib / 1024:.1f}"))
+    if rows:
+        tables.append(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
+        tables.append(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
+                            lambda row, cell: f"{cell.final_kib / 1024:.1f}"))
     if special:
         tables.append(_grid("Idle: memory of a thread. Give-back: memory kept after the last free. Startup: time of a run",
                             special, names, _special))
-    if any(HAKMEM in row.cells for row in rows):
-        tables += [_ratios(timed), _means(rows, names), _verdict(verdicts)]
+    if programs:
+        tables.append(_grid("Real programs: seconds, ± half the quartile distance", programs, names, _seconds))
+        tables.append(_grid("Real programs: peak resident memory, MiB", programs, names, _lean))
+    if any(HAKMEM in row.cells for row in [*rows, *programs]):
+        tables += [_ratios([*timed, *programs]), _means(rows, names), _verdict(verdicts)]
     return tables
-
-
-def program_tables(programs: list[str], names: list[str], outcomes: dict) -> list[Table]:
-    """Real programs: median time with its spread, and peak memory; the best of a row is marked."""
-    times, memory = {}, {}
-    for key, runs in outcomes.items():
-        times[key] = (median(one.seconds for one in runs), spread([one.seconds for one in runs]))
-        memory[key] = median(one.peak_kib for one in runs) / 1024
-    return [
-        _program_table("Real programs: seconds, median ± half the quartile distance", programs, names, times,
-                       lambda value: f"{value[0]:.3f} ±{100 * value[1]:.1f}%"),
-        _program_table("Real programs: peak resident memory, MiB", programs, names, memory, lambda value: f"{value:.1f}"),
-    ]
-
-
-def _program_table(title: str, programs: list[str], names: list[str], values: dict, text_of) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column("program", no_wrap=True)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
-    for program in programs:
-        here = {name: values[program, name] for name in names if (program, name) in values}
-        best = min(here.values(), default=None)
-        texts = [text_of(here[name]) if name in here else "–" for name in names]
-        table.add_row(program, *[f"[bold]{text}[/bold]" if here.get(name) == best else text
-                                 for name, text in zip(names, texts, strict=True)])
-    return table
 
 
 def as_markdown(table: Table) -> str:
@@ -98,6 +74,16 @@ def _speed(row: RowFigures, cell: Cell) -> str:
         text += f" ±{100 * cell.spread:.0f}%"
     fastest = min(one.seconds for one in row.cells.values())
     return f"[bold]{text}[/bold]" if cell.seconds == fastest else text
+
+
+def _seconds(row: RowFigures, cell: Cell) -> str:
+    text = f"{cell.seconds:.3f}" + (f" ±{100 * cell.spread:.1f}%" if cell.runs > 1 else "")
+    return f"[bold]{text}[/bold]" if cell.seconds == min(one.seconds for one in row.cells.values()) else text
+
+
+def _lean(row: RowFigures, cell: Cell) -> str:
+    text = f"{cell.peak_kib / 1024:.1f}"
+    return f"[bold]{text}[/bold]" if cell.peak_kib == min(one.peak_kib for one in row.cells.values()) else text
 
 
 SPECIAL = {

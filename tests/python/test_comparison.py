@@ -92,7 +92,8 @@ def test_records_keep_every_run_and_results_only_good_ones(tmp_path, lookalike):
     file = tmp_path / "deep" / "records.jsonl"
     compared = [Allocator("hakmem", lookalike), GLIBC]
     recorder = comparison.Recorder(file, compared, {"runs": 2})
-    results = comparison.compare([ROW], lambda row: compared, 2, True, recorder, lambda *_: None)
+    results = comparison.Results()
+    comparison.compare_row(ROW.name, compared, 2, recorder, results, lambda *_: None, lambda one: run.run(ROW, one, True))
     records = [json.loads(line) for line in file.read_text().splitlines()]
     assert records[0]["kind"] == "comparison" and records[0]["machine"]["glibc"] == peers.glibc().version
     assert records[0]["allocators"][0]["sha256"] and len({record["comparison"] for record in records}) == 1
@@ -116,17 +117,17 @@ def invoke(*words):
     return CliRunner().invoke(app, list(words))
 
 
-def test_compare_prints_ratios_for_a_subject(tmp_path, counting_library):
+def test_bench_prints_ratios_for_a_subject(tmp_path, counting_library):
     file = tmp_path / "records.jsonl"
-    done = invoke("compare", "--rows", ROW.name, "--quick", "--runs", "1", "--allocators", "glibc,counting", "--lib",
-                  f"counting={counting_library}", "--json", str(file))
+    done = invoke("bench", "--rows", ROW.name, "--quick", "--runs", "1", "--allocators", "glibc,counting", "--lib",
+                  f"counting={counting_library}", "--records", str(file))
     assert done.exit_code == 0, done.output
     assert ROW.name in done.output and len(file.read_text().splitlines()) == 5
 
 
 def test_thrown_out_run_is_loud(tmp_path, lookalike):
-    done = invoke("compare", "--rows", ROW.name, "--quick", "--runs", "1", "--allocators", "glibc,hakmem", "--lib",
-                  f"hakmem={lookalike}", "--json", str(tmp_path / "records.jsonl"))
+    done = invoke("bench", "--rows", ROW.name, "--quick", "--runs", "1", "--allocators", "glibc,hakmem", "--lib",
+                  f"hakmem={lookalike}", "--records", str(tmp_path / "records.jsonl"))
     assert done.exit_code == 1 and "THROWN OUT" in done.output
 
 
@@ -134,7 +135,7 @@ def test_thrown_out_run_is_loud(tmp_path, lookalike):
     (["--suite", "tyny"], "tyny"), (["--rows", "nothing*"], "nothing*"), (["--allocators", "ptmalloc"], "ptmalloc"),
     (["--lib", "hakmem=/no/such.so"], "/no/such.so"), (["--lib", "hakmem"], "NAME=FILE")])
 def test_bad_options_are_refused(words, named):
-    done = invoke("compare", *words)
+    done = invoke("bench", *words)
     assert done.exit_code == 2 and named in done.output
 
 

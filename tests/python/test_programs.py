@@ -12,12 +12,12 @@ GLIBC = Allocator("glibc")
 
 
 def python(code, answer):
-    return Program("script", sys.executable, ("-S", "-c", code), answer)
+    return Program("script", "python3", sys.executable, ("-S", "-c", code), answer)
 
 
 def test_time_and_memory_are_the_programs_own(tmp_path):
     ballast = bytearray(b"x" * (200 << 20))  # a child of this process starts with as much, until it calls exec
-    outcome = Program("true", "/bin/true", (), "").run(GLIBC, tmp_path)
+    outcome = Program("true", "coreutils", "/bin/true", (), "").run(GLIBC, tmp_path)
     assert outcome.peak_kib < 20 << 10 < len(ballast) >> 10
     outcome = python("import time; x = bytearray(b'x' * (50 << 20)); time.sleep(0.1); print(len(x))", "52428800").run(
         GLIBC, tmp_path)
@@ -26,15 +26,15 @@ def test_time_and_memory_are_the_programs_own(tmp_path):
 
 def test_a_library_that_was_in_use_is_proved(tmp_path, counting_library):
     for _ in range(20):
-        Program("sleep", "/bin/sleep", ("0.02",), "").run(Allocator("counting", counting_library), tmp_path)
+        Program("sleep", "coreutils", "/bin/sleep", ("0.02",), "").run(Allocator("counting", counting_library), tmp_path)
 
 
 @pytest.mark.parametrize("program, library, reason", [
     (python("print(1)", "2"), None, "the answer is not '2'"),
     (python("raise SystemExit(3)", ""), None, "exit status 3"),
     (python("import os; os.abort()", ""), None, "exit status 134"),
-    (Program("nothing", "/no/such/program", (), ""), None, "exit status 127"),
-    (Program("true", "/bin/true", (), ""), Path("/no/such/library.so"), "never mapped")])
+    (Program("nothing", "none", "/no/such/program", (), ""), None, "exit status 127"),
+    (Program("true", "coreutils", "/bin/true", (), ""), Path("/no/such/library.so"), "never mapped")])
 def test_a_run_that_proves_nothing_is_thrown_out(tmp_path, program, library, reason):
     with pytest.raises(ProgramFailed, match=reason):
         program.run(Allocator("one", library), tmp_path)

@@ -24,9 +24,12 @@ RECIPES: dict[str, Callable[[Sources, Path], Allocator]] = {
     "tcmalloc": recipes.tcmalloc,
     "gperftools": recipes.gperftools,
     "rpmalloc": recipes.rpmalloc,
+    "mimalloc3-secure": recipes.mimalloc3_secure,
+    "snmalloc-checked": recipes.snmalloc_checked,
     "hardened": recipes.hardened,
 }
 NAMES = ["glibc", *RECIPES]
+REPORTED_ONLY = ("gperftools", "rpmalloc", "mimalloc3-secure", "snmalloc-checked", "hardened")
 
 
 def glibc() -> Allocator:

@@ -1,6 +1,7 @@
 """How each peer is built: with its own build system and its release defaults where the sources carry one."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from hakmem.allocator import Allocator
@@ -8,7 +9,7 @@ from hakmem.peers.build import compile_flags, jobs, run
 from hakmem.peers.sources import Sources, compiler, search
 
 
-def _mimalloc(major: int, sources: Sources, work: Path) -> Allocator:
+def _mimalloc(major: int, sources: Sources, work: Path, is_secure: bool = False) -> Allocator:
     """Its CMake project, Release. The crate leaves out three helper files of installing and of tests; the stand-ins say
     as little as CMake needs."""
     source, crate = sources.crate_copy("libmimalloc-sys", work, f"c_src/mimalloc/v{major}")
@@ -21,10 +22,11 @@ def _mimalloc(major: int, sources: Sources, work: Path) -> Allocator:
         f"set(mi_version_patch {number % 100})\nset(mi_version {number // 10000}.{number // 100 % 100})\n")
     (helpers / "JoinPaths.cmake").write_text("function(join_paths joined)\nendfunction()\n")
     run(["cmake", "-S", source, "-B", "made", "-DCMAKE_BUILD_TYPE=Release", "-DMI_BUILD_TESTS=OFF",
-         "-DMI_BUILD_STATIC=OFF", "-DMI_BUILD_OBJECT=OFF"], work)
+         "-DMI_BUILD_STATIC=OFF", "-DMI_BUILD_OBJECT=OFF", f"-DMI_SECURE={'ON' if is_secure else 'OFF'}"], work)
     output = run(["cmake", "--build", "made", "--verbose", f"-j{jobs()}"], work)
-    return Allocator(f"mimalloc{major}", work / "made" / "libmimalloc.so", version,
-                     f"{compiler('cc')}: {compile_flags(output)}", f"crate libmimalloc-sys {crate}")
+    library = work / "made" / f"libmimalloc{'-secure' if is_secure else ''}.so"
+    return Allocator(f"mimalloc{major}", library, version, f"{compiler('cc')}: {compile_flags(output)}",
+                     f"crate libmimalloc-sys {crate}", is_bar=not is_secure)
 
 
 def mimalloc2(sources: Sources, work: Path) -> Allocator:
@@ -35,12 +37,26 @@ def mimalloc3(sources: Sources, work: Path) -> Allocator:
     return _mimalloc(3, sources, work)
 
 
+def mimalloc3_secure(sources: Sources, work: Path) -> Allocator:
+    """With all of its mitigations but guard pages around each block."""
+    return _mimalloc(3, sources, work, is_secure=True)
+
+
 def snmalloc(sources: Sources, work: Path) -> Allocator:
+    return _snmalloc("snmallocshim", sources, work)
+
+
+def snmalloc_checked(sources: Sources, work: Path) -> Allocator:
+    """With its checks and mitigations."""
+    return replace(_snmalloc("snmallocshim-checks", sources, work), is_bar=False)
+
+
+def _snmalloc(target: str, sources: Sources, work: Path) -> Allocator:
     """Its CMake project, Release. The sources carry no version: it is the crate's, which follows snmalloc's."""
     source, crate = sources.crate_copy("snmalloc-sys", work, "upstream")
     run(["cmake", "-S", source, "-B", "made", "-DCMAKE_BUILD_TYPE=Release", "-DSNMALLOC_BUILD_TESTING=OFF"], work)
-    output = run(["cmake", "--build", "made", "--verbose", f"-j{jobs()}", "--target", "snmallocshim"], work)
-    return Allocator("snmalloc", work / "made" / "libsnmallocshim.so", crate,
+    output = run(["cmake", "--build", "made", "--verbose", f"-j{jobs()}", "--target", target], work)
+    return Allocator("snmalloc", work / "made" / f"lib{target}.so", crate,
                      f"{compiler('c++')}: {compile_flags(output)}", f"crate snmalloc-sys {crate}")
 
 

@@ -1,0 +1,168 @@
+"""hakmem bench: every suite and the real programs, under hakmem and its peers."""
+
+import json
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+
+from hakmem import comparison, figures, peers, places, suites, tables, workloads
+from hakmem import programs as real
+from hakmem import run as runner
+from hakmem.allocator import Allocator
+from hakmem.commands.common import (
+    INTERRUPTED,
+    AllocatorsOption,
+    JsonOption,
+    LibraryOption,
+    RecordsOption,
+    allocators_of,
+    errors,
+    fail,
+    libraries_of,
+    output,
+    progress_bar,
+    warn,
+)
+
+RUNS, QUICK_RUNS = 7, 3
+PROGRAMS = "programs"  # the suite of real programs
+
+
+@dataclass
+class Plan:
+    """What is to be measured, and how."""
+
+    rows: list[suites.Row]
+    programs: list
+    compared: list[Allocator]
+    runs: int
+    quick: bool
+    shown: list[Allocator] = field(default_factory=list)
+
+    def allocators_of(self, row: suites.Row) -> list[Allocator]:
+        return self.shown if row.suite == "startup" else self.compared
+
+    def total(self) -> int:
+        rows = sum((self.runs + 1) * len(self.allocators_of(row)) for row in self.rows)
+        return rows + (self.runs + 1) * len(self.compared) * len(self.programs)
+
+
+def bench(
+    suite: Annotated[list[str] | None, typer.Option(
+        help=f"{', '.join([*suites.SUITES, PROGRAMS])} or all; may be repeated.")] = None,
+    rows: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Rows by name; may be repeated.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the operations and few runs: for a look.")] = False,
+    runs: Annotated[int, typer.Option(min=0, help=f"Counted runs, {RUNS} or with --quick {QUICK_RUNS} if not "
+                                                  "given.")] = 0,
+    allocators: AllocatorsOption = "bars",
+    lib: LibraryOption = None,
+    as_json: JsonOption = False,
+    records: RecordsOption = places.RECORDS,
+    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="The tables as Markdown.")] = None,
+    list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
+) -> None:
+    """Measures time and memory of every suite under each allocator, interleaved, each run in a process of its own.
+
+    Exit status: 0 all is measured; 1 some runs were thrown out; 2 nothing could be measured; 130 stopped by Ctrl-C, with what
+    was finished printed and kept.
+    """
+    plan = _plan(suite or ["all"], rows or [], runs or (QUICK_RUNS if quick else RUNS), quick, list_rows)
+    if plan is None:
+        return
+    plan.compared = allocators_of(allocators, libraries_of(lib))
+    empty = peers.empty_library() if any(row.suite == "startup" for row in plan.rows) else None
+    plan.shown = [*plan.compared, empty] if empty else plan.compared
+    recorder = comparison.Recorder(records, plan.shown, {"runs": plan.runs, "quick": quick})
+    results, stopped = _measure(plan, recorder)
+    _print(plan, results, as_json, markdown)
+    errors.print(f"{plan.runs} runs each{', quick: not for figures' if quick else ''}; glibc {peers.glibc().version}; "
+                 f"records in {records}", highlight=False, soft_wrap=True)
+    if results.failures:
+        errors.print(f"[bold red]{len(results.failures)} runs were thrown out, see above.[/bold red]")
+    if stopped or results.failures:
+        raise typer.Exit(INTERRUPTED if stopped else 1)
+
+
+def _plan(wanted: list[str], globs: list[str], runs: int, quick: bool, list_rows: bool) -> Plan | None:
+    known = [*suites.SUITES, PROGRAMS, "all"]
+    if unknown := [one for one in wanted if one not in known]:
+        raise fail(f"--suite {', '.join(unknown)}: not known; there are {', '.join(known)}")
+    chosen = suites.select(wanted, globs)
+    programs = real.select(globs) if {PROGRAMS, "all"} & set(wanted) else []
+    if not chosen and not programs:
+        raise fail(f"no row of {', '.join(wanted)} matches {', '.join(globs)}; --list prints them")
+    if list_rows:
+        for name in [*(row.name for row in chosen), *(one.row for one in programs)]:
+            output.print(name, highlight=False)
+        return None
+    fitting = [row for row in chosen if suites.fits(row)]
+    for row in chosen:
+        if row not in fitting:
+            warn("left out", f"{row.name} may need {row.needs_bytes / suites.GIB:.0f} GiB, more than this machine has")
+    there = [one for one in programs if real.is_there(one)]
+    for one in programs:
+        if one not in there:
+            warn("left out, not installed", f"{one.name} (Debian: {one.package})")
+    try:
+        for row in fitting:
+            workloads.program(row.workload)
+        if there:
+            workloads.program("once")
+    except workloads.WorkloadCannotBeBuilt as reason:
+        raise fail(f"a workload can't be compiled: {reason}") from None
+    return Plan(fitting, there, [], runs, quick)
+
+
+def _measure(plan: Plan, recorder: comparison.Recorder) -> tuple[comparison.Results, bool]:
+    results = comparison.Results()
+    with progress_bar() as progress:
+        task = progress.add_task("", total=plan.total())
+
+        def on_run(name: str, allocator: Allocator, turn: int, made: runner.Run) -> None:
+            if made.failure is not None:
+                progress.console.print(f"[bold red]THROWN OUT:[/bold red] {name} with {allocator.name}, run {turn}: "
+                                       f"{made.failure}", highlight=False)
+                progress.advance(task, plan.runs - turn)
+            progress.update(task, advance=1, description=f"{name} {allocator.name}")
+
+        try:
+            for row in plan.rows:
+                comparison.compare_row(row.name, plan.allocators_of(row), plan.runs, recorder, results, on_run,
+                                       lambda one, row=row: runner.run(row, one, plan.quick))
+            for program in plan.programs:
+                _measure_program(program, plan, recorder, results, on_run, progress)
+        except KeyboardInterrupt:
+            errors.print("[bold yellow]stopped:[/bold yellow] what was finished follows, and is in the records")
+            return results, True
+    return results, False
+
+
+def _measure_program(program, plan: Plan, recorder, results, on_run, progress: Progress) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        def run(allocator: Allocator) -> runner.Run:
+            try:
+                return runner.Run(program.run(allocator, Path(folder)).as_report())
+            except real.ProgramFailed as reason:
+                return runner.Run(None, str(reason))
+        comparison.compare_row(program.row, plan.compared, plan.runs, recorder, results, on_run, run)
+
+
+def _print(plan: Plan, results: comparison.Results, as_json: bool, markdown: Path | None) -> None:
+    rows = [*plan.rows, *(program.as_row() for program in plan.programs)]
+    bars = [one.name for one in plan.compared if one.is_bar]
+    measured = [row for row in figures.rows_of(rows, results, [one.name for one in plan.shown], bars) if row.cells]
+    made = tables.tables_of(measured, plan.shown, figures.verdicts(measured))
+    if as_json:
+        print(json.dumps({"rows": [{"row": row.row.name, "suite": row.row.suite, "best_peer": row.best_peer(),
+                                    "leanest_peer": row.leanest_peer(),
+                                    "cells": {name: asdict(cell) for name, cell in row.cells.items()}}
+                                   for row in measured],
+                          "verdicts": [asdict(one) for one in figures.verdicts(measured)]}))
+    else:
+        output.print(*made, sep="\n")
+    if markdown is not None:
+        markdown.write_text("\n".join(tables.as_markdown(table) for table in made))

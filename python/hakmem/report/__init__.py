@@ -1,0 +1,5 @@
+"""One page from records: tables, bars, scatter, curves."""
+
+from hakmem.report.page import NothingToShow, make
+
+__all__ = ["NothingToShow", "make"]
