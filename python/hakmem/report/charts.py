@@ -3,16 +3,16 @@
 import altair
 
 from hakmem import pictures
-from hakmem.figures import HAKMEM, RowFigures
+from hakmem.figures import RowFigures
 
 _TOOLTIP = ["row:N", "allocator:N", "speed:N", "memory:N"]
 
 
 def _colour(names: list[str]) -> altair.Color:
-    subject_first = sorted(names, key=lambda name: name != HAKMEM)
-    return altair.Color("allocator:N", sort=subject_first, scale=altair.Scale(
-        domain=subject_first, range=pictures.COLOURS[:len(subject_first)]), title=None,
-        legend=altair.Legend(orient="top", columns=4))
+    """The same colour on all charts of a page, whoever is on them."""
+    colours = [pictures.COLOURS[place % len(pictures.COLOURS)] for place in range(len(names))]
+    return altair.Color("allocator:N", sort=names, scale=altair.Scale(domain=names, range=colours), title=None,
+                        legend=altair.Legend(orient="top", columns=4))
 
 
 def _values(rows: list[RowFigures]) -> list[dict]:
@@ -32,7 +32,7 @@ def bars(rows: list[RowFigures], names: list[str]) -> dict:
     """Speed of each allocator on each row, the fastest being 1."""
     chart = altair.Chart(altair.Data(values=_values(rows))).mark_bar().encode(
         y=altair.Y("row:N", sort=None, title=None, axis=altair.Axis(labelLimit=260)),
-        yOffset=altair.YOffset("allocator:N", sort=sorted(names, key=lambda name: name != HAKMEM)),
+        yOffset=altair.YOffset("allocator:N", sort=names),
         x=altair.X("relative speed:Q", title="speed, the fastest of the row is 1", scale=altair.Scale(domain=[0, 1])),
         color=_colour(names), tooltip=_TOOLTIP)
     made = pictures.specification(chart)

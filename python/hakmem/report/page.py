@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 
-from hakmem import figures, intervals, pictures, suites
+from hakmem import figures, intervals, peers, pictures, suites
 from hakmem.figures import HAKMEM, RowFigures
 from hakmem.records import Comparison
 from hakmem.report import charts
@@ -25,8 +25,8 @@ def make(comparisons: list[Comparison], with_quick: bool, source: str) -> str:
     chosen = select(comparisons, with_quick)
     if chosen is None:
         raise NothingToShow(f"{source} holds no counted run{'' if with_quick else ' that is not quick; --quick shows those'}")
-    rows, names = chosen.rows(), list(chosen.allocators)
-    names = [name for name in names if any(name in row.cells for row in rows)]
+    rows = chosen.rows()
+    names = _in_order([name for name in chosen.allocators if any(name in row.cells for row in rows)])
     timed = [row for row in rows if row.suite not in ("idle", "startup", "give-back")]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True)
@@ -37,6 +37,12 @@ def make(comparisons: list[Comparison], with_quick: bool, source: str) -> str:
         scatter=_embedded(charts.scatter(timed, names)), latencies=_latencies(rows, chosen, names),
         timelines=_timelines(rows, chosen, names), not_first=_not_first(timed, chosen),
         style=(HERE / "style.css").read_text(), sorting=(HERE / "sort.js").read_text(), vega=pictures.script())
+
+
+def _in_order(names: list[str]) -> list[str]:
+    """hakmem first, then the peers as everywhere, then what the user added."""
+    usual = {name: place for place, name in enumerate([HAKMEM, *peers.NAMES])}
+    return sorted(names, key=lambda name: usual.get(name, len(usual)))
 
 
 def _embedded(chart: dict) -> str:
@@ -67,7 +73,7 @@ def _suite(suite: str, rows: list[RowFigures], chosen: Selection, names: list[st
     mine = [row for row in rows if row.suite == suite]
     here = [name for name in names if any(name in row.cells for row in mine)]
     return {"name": suite, "question": suites.QUESTIONS.get(suite, _OTHER_QUESTIONS.get(suite, "")), "names": here,
-            "rows": [_row(row, chosen, here) for row in mine], "chart": _embedded(charts.bars(mine, here))}
+            "rows": [_row(row, chosen, here) for row in mine], "chart": _embedded(charts.bars(mine, names))}
 
 
 _OTHER_QUESTIONS = {"programs": "Real programs with fixed input, their results checked: seconds, and the program's peak.",
