@@ -37,6 +37,7 @@ def bars(rows: list[RowFigures], names: list[str]) -> dict:
         color=_colour(names), tooltip=_TOOLTIP)
     made = pictures.specification(chart)
     made["height"] = {"step": max(5, 60 // len(names))}
+    made["autosize"] = {"type": "fit-x", "contains": "padding"}
     return made
 
 
