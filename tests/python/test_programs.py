@@ -1,12 +1,13 @@
 """Real programs as rows: what is measured is the program alone, and a run that proves nothing does not count."""
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from hakmem.allocator import Allocator
-from hakmem.programs import Program, ProgramFailed
+from hakmem.programs import PROGRAMS, Program, ProgramFailed
 
 GLIBC = Allocator("glibc")
 
@@ -27,6 +28,18 @@ def test_time_and_memory_are_the_programs_own(tmp_path):
 def test_a_library_that_was_in_use_is_proved(tmp_path, counting_library):
     for _ in range(20):
         Program("sleep", "coreutils", "/bin/sleep", ("0.02",), "").run(Allocator("counting", counting_library), tmp_path)
+
+
+def test_a_program_with_a_malloc_of_its_own_is_thrown_out(tmp_path):
+    source, program = tmp_path / "own.c", tmp_path / "own"
+    source.write_text("void *malloc(unsigned long n) { static char b[9999]; return n < 999 ? b : 0; } int main(void) { return 0; }")
+    subprocess.run(["cc", "-fno-builtin", "-rdynamic", str(source), "-o", str(program)], check=True)
+    with pytest.raises(ProgramFailed, match="a malloc of its own"):
+        Program("own", "none", str(program), (), "").run(GLIBC, tmp_path)
+
+
+def test_every_program_says_where_it_comes_from():
+    assert all(one.package and one.row.startswith("programs/") for one in PROGRAMS)
 
 
 @pytest.mark.parametrize("program, library, reason", [

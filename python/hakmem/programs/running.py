@@ -1,17 +1,19 @@
-"""Real programs with fixed input as rows: each run is timed from outside, its result checked, its allocator proved."""
+"""Runs a real program: timed from outside, its result checked, its allocator proved."""
 
-import fnmatch
 import json
 import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
 
 from hakmem import workloads
 from hakmem.allocator import Allocator
@@ -65,6 +67,8 @@ class Program(Subject):
     reads_input: bool = False
 
     def run(self, allocator: Allocator, folder: Path) -> Outcome:
+        if has_own_malloc(self.executable):
+            raise ProgramFailed(f"{self.executable} has a malloc of its own, which comes before any that is preloaded")
         file = self.input_of(folder)
         command = [self.executable, *(word.format(input=file, folder=folder, scripts=SCRIPTS) for word in self.words)]
         with open(file if self.reads_input else os.devnull, "rb") as given, open(folder / "output", "w+b") as output:
@@ -101,6 +105,18 @@ def child_of(pid: int) -> int:
             return 0
 
 
+@lru_cache
+def has_own_malloc(executable: str) -> bool:
+    """Whether the program itself exports malloc. Rust's own builds of rustc do, for example."""
+    try:
+        with open(shutil.which(executable) or executable, "rb") as stream:
+            symbols = ELFFile(stream).get_section_by_name(".dynsym")
+            found = symbols.get_symbol_by_name("malloc") if symbols else None
+            return any(symbol["st_shndx"] != "SHN_UNDEF" for symbol in found or [])
+    except (OSError, ELFError):  # a script, whose interpreter is another matter
+        return False
+
+
 def has_ended(pid: int) -> bool:
     """True where nobody has waited for it yet, too."""
     try:
@@ -126,40 +142,6 @@ def is_mapped(pid: int, allocator: Allocator) -> bool:
         time.sleep(0.001)
 
 
-@dataclass(frozen=True)
-class Redis(Subject):
-    """A server with fixed load from redis-benchmark, which runs without the allocator; the server's peak counts."""
-
-    name: str = "redis"
-    package: str = "redis-server redis-tools"
-    executable: str = "redis-server"
-    TESTS = "set,get,incr,lpush,rpop,sadd,hset,zadd,lrange_100,mset"
-
-    def run(self, allocator: Allocator, folder: Path) -> Outcome:
-        with closing(socket.socket()) as free:
-            free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
-        log = open(folder / "log", "wb")
-        server = subprocess.Popen(["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", folder],
-                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=preloaded(allocator))
-        try:
-            if not is_mapped(server.pid, allocator):
-                raise ProgramFailed(f"{allocator.library} was never mapped")
-            wait_for_port(int(port))
-            start = time.perf_counter()
-            subprocess.run(["redis-benchmark", "-p", port, "-n", "60000", "-r", "100000", "-P", "16", "-d", "100", "-q",
-                            "-t", self.TESTS], env=environment(allocator), stdout=subprocess.DEVNULL,
-                           stderr=subprocess.DEVNULL, check=True, timeout=SECONDS_MOST)
-            seconds = time.perf_counter() - start
-            status = Path(f"/proc/{server.pid}/status").read_text()
-        finally:
-            server.kill()
-            server.wait()
-            log.close()
-        peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
-        return Outcome(seconds, int(peak.split()[1]))
-
-
 def wait_for_port(port: int) -> None:
     for _ in range(1000):
         with closing(socket.socket()) as probe:
@@ -167,47 +149,3 @@ def wait_for_port(port: int) -> None:
                 return
         time.sleep(0.01)
     raise ProgramFailed("the server does not answer")
-
-
-def _cpp(folder: Path) -> Path:
-    """The large program of the tests: templates and the standard library."""
-    file = folder / "large.cpp"
-    if not file.exists():
-        sys.path.insert(0, str(TREE / "tests" / "programs"))
-        import generate_cpp  # noqa: PLC0415 (a neighbour of the tests, not of this package)
-        file.write_text(generate_cpp.program(10))
-    return file
-
-
-def _questions(folder: Path) -> Path:
-    """Small questions about an unknown function, then pigeons that don't fit their holes."""
-    file = folder / "questions.smt2"
-    lines = ["(declare-fun f (Int) Int)(declare-const x Int)"]
-    for i in range(4000):
-        same = f"(assert (= x {i}))" if i % 2 else ""
-        lines.append(f"(push)(assert (= (f x) {i}))(assert (= (f {i}) {i + 1})){same}(check-sat)(pop)")
-    holes = 8
-    lines += [f"(declare-const p{i}_{h} Bool)" for i in range(holes + 1) for h in range(holes)]
-    lines += ["(assert (or " + " ".join(f"p{i}_{h}" for h in range(holes)) + "))" for i in range(holes + 1)]
-    lines += [f"(assert (not (and p{i}_{h} p{j}_{h})))" for h in range(holes) for i in range(holes + 1) for j in range(i)]
-    file.write_text("\n".join(lines) + "\n(check-sat)\n")
-    return file
-
-
-PROGRAMS = [
-    Redis(),
-    Program("python", "python3", "/usr/bin/python3", ("{scripts}/objects.py",), "9502240 20000 208889 42088 196596"),
-    Program("sqlite", "sqlite3", "sqlite3", (":memory:",), "5003|300000\n22513\n833357\n9999\n150000|item 99998",
-            lambda folder: SCRIPTS / "tables.sql", reads_input=True),
-    Program("lua", "lua5.4", "lua5.4", ("{scripts}/trees.lua",), "1572840\t1977789\t100003"),
-    Program("clang", "clang", "clang++", ("-O1", "-std=c++17", "-c", "{input}", "-o", "{folder}/large.o"), "", _cpp),
-    Program("z3", "z3", "z3", ("{input}",), "unsat", _questions),
-]
-
-
-def select(globs: list[str]) -> list:
-    return [one for one in PROGRAMS if not globs or any(fnmatch.fnmatch(one.row, glob) for glob in globs)]
-
-
-def is_there(program) -> bool:
-    return shutil.which(program.executable) is not None
