@@ -1,12 +1,12 @@
-"""From runs to figures: medians and spread per row, ratios, geometric means, and the verdict on what is to be reached."""
+"""From runs to figures: medians and spread per row, ratios, geometric means."""
 
 import math
 import statistics
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from hakmem.comparison import Results
-from hakmem.suites import ROWS, Row
+from hakmem.suites import Row
 
 HAKMEM = "hakmem"
 LEAN_MUST_REACH = 0.7  # of the best peer's speed, to count as the leanest peer
@@ -54,19 +54,33 @@ class RowFigures:
     row: Row
     cells: dict[str, Cell]  # by allocator name
     bars: list[str]  # peers that count
+    reports: dict[str, list[dict]] = field(default_factory=dict)  # of the counted runs, in their order
+    whole: "RowFigures | None" = None  # where this is a single round: the row that says which peer is the best
 
     @property
     def suite(self) -> str:
         return self.row.suite
 
+    def rounds(self) -> int:
+        """Rounds that all allocators have done."""
+        return min((len(made) for made in self.reports.values()), default=0)
+
+    def round(self, number: int) -> "RowFigures":
+        """The figures of one round alone: what the machine did then to one, it did to all."""
+        return replace(self, cells={name: cell([made[number]]) for name, made in self.reports.items()}, whole=self)
+
     def _peers(self) -> list[str]:
         return [name for name in self.bars if name in self.cells]
 
     def best_peer(self) -> str | None:
+        if self.whole is not None:
+            return self.whole.best_peer()
         return min(self._peers(), key=lambda name: self.cells[name].seconds, default=None)
 
     def leanest_peer(self) -> str | None:
         """Lowest peak among the peers that are not much slower than the fastest of them."""
+        if self.whole is not None:
+            return self.whole.leanest_peer()
         if not self._peers():
             return None
         best = min(self.cells[name].seconds for name in self._peers())
@@ -87,8 +101,11 @@ class RowFigures:
 
 
 def rows_of(rows: list[Row], results: Results, names: list[str], bars: list[str]) -> list[RowFigures]:
-    return [RowFigures(row, {name: cell(results.reports[row.name, name]) for name in names
-                             if results.reports.get((row.name, name))}, bars) for row in rows]
+    found = []
+    for row in rows:
+        reports = {name: made for name in names if (made := results.reports.get((row.name, name)))}
+        found.append(RowFigures(row, {name: cell(made) for name, made in reports.items()}, bars, reports))
+    return found
 
 
 def mean_speed_over(rows: list[RowFigures], peer: str) -> float | None:
@@ -102,82 +119,3 @@ def best_peer_overall(rows: list[RowFigures], bars: list[str]) -> str | None:
     if not measured or not common:
         return None
     return min(measured, key=lambda name: geometric_mean(row.cells[name].seconds for row in common) or math.inf)
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One figure to be reached, on the rows that were measured with hakmem and a peer."""
-
-    what: str
-    goal: float
-    at_most: bool  # else at least
-    measured: float | None
-    rows_measured: int
-    rows_wanted: int
-
-    @property
-    def is_complete(self) -> bool:
-        return self.rows_measured == self.rows_wanted
-
-    @property
-    def is_reached(self) -> bool:
-        if self.measured is None:
-            return False
-        return self.measured <= self.goal if self.at_most else self.measured >= self.goal
-
-
-def verdicts(rows: list[RowFigures]) -> list[Verdict]:
-    bars = rows[0].bars if rows else []
-    core = [row for row in rows if row.row.is_core]
-    best = best_peer_overall(core, bars)
-
-    def over_best(row):
-        return row.speed_over(row.best_peer())
-
-    def over_leanest(row):
-        return row.memory_over(row.leanest_peer())
-
-    def is_core(row):
-        return row.is_core
-
-    return [
-        _ratio("geometric mean of speed over mimalloc3", rows, is_core, lambda row: row.speed_over("mimalloc3"), 1.6,
-               geometric_mean),
-        _ratio(f"geometric mean of speed over the best peer, {best or 'none'}", rows, is_core,
-               lambda row: row.speed_over(best), 1.2, geometric_mean),
-        _ratio("lowest speed over the row's best peer", rows, is_core, over_best, 0.95, min),
-        _ratio("geometric mean of peak memory over the row's leanest peer", rows, is_core, over_leanest, 1.0,
-               geometric_mean, at_most=True),
-        _ratio("highest peak memory over the row's leanest peer", rows, is_core, over_leanest, 1.15, max,
-               at_most=True),
-        _ratio("bulk: lowest speed over the row's best peer", rows, lambda row: row.suite == "bulk", over_best, 0.95,
-               min),
-        _ratio("64 and 256 threads: lowest speed over the row's best peer", rows,
-               lambda row: row.suite == "threads", over_best, 0.95, min),
-        _amount("1000 idle threads that used 10 classes: KiB each", rows, "idle/16-1024/1000t",
-                lambda cells: cells[HAKMEM].special["resident_bytes_per_thread"] / 1024, 64),
-        _amount("1 GiB of mixed blocks freed: MiB kept at once", rows, "give-back/16-262144/1GiB/4t",
-                lambda cells: cells[HAKMEM].special["kept_kib"] / 1024, 128),
-        _amount("/bin/true: ms more than with an empty library", rows, "startup/true", _startup_ms, 0.3),
-        _amount("/bin/true: MB of peak memory more than with glibc", rows, "startup/true",
-                lambda cells: (cells[HAKMEM].peak_kib - cells["glibc"].peak_kib) * 1024 / 1e6, 1.0),
-    ]
-
-
-def _startup_ms(cells: dict[str, Cell]) -> float:
-    return 1e3 * (cells[HAKMEM].special["median_seconds"] - cells["empty"].special["median_seconds"])
-
-
-def _ratio(what: str, rows: list[RowFigures], wanted: Callable[[Row], bool],
-           ratio_of: Callable[[RowFigures], float | None], goal: float,
-           summary: Callable[[list[float]], float], at_most: bool = False) -> Verdict:
-    ratios = [ratio for row in rows if wanted(row.row) and (ratio := ratio_of(row)) is not None]
-    return Verdict(what, goal, at_most, summary(ratios) if ratios else None, len(ratios),
-                   sum(wanted(row) for row in ROWS))
-
-
-def _amount(what: str, rows: list[RowFigures], row_name: str, amount_of: Callable[[dict[str, Cell]], float],
-            goal: float) -> Verdict:
-    needed = {HAKMEM, "empty", "glibc"} if row_name.startswith("startup") else {HAKMEM}
-    amounts = [amount_of(row.cells) for row in rows if row.row.name == row_name and needed <= row.cells.keys()]
-    return Verdict(what, goal, True, amounts[0] if amounts else None, len(amounts), 1)

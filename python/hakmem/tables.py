@@ -8,11 +8,11 @@ from hakmem.figures import (
     HAKMEM,
     Cell,
     RowFigures,
-    Verdict,
     best_peer_overall,
     geometric_mean,
     mean_speed_over,
 )
+from hakmem.verdicts import MISSED, NOT_MEASURED, REACHED, Verdict
 
 
 def tables_of(rows: list[RowFigures], allocators: list[Allocator], verdicts: list[Verdict]) -> list[Table]:
@@ -130,15 +130,15 @@ def _means(rows: list[RowFigures], names: list[str]) -> Table:
 
 def _verdict(verdicts: list[Verdict]) -> Table:
     table = Table(title="Verdict", title_justify="left")
-    for column in ("figure", "goal", "measured", "rows", ""):
+    for column in ("figure", "goal", "measured", "between (95 %)", "rows", ""):
         table.add_column(column, justify="left" if column == "figure" else "right")
     for one in verdicts:
-        if one.measured is None:
-            word = "not measured"
-        else:
-            word = "[green]reached[/green]" if one.is_reached else "[bold red]missed[/bold red]"
-            word = word if one.is_complete else f"{word} so far"
-        table.add_row(one.what, f"{'≤' if one.at_most else '≥'} {one.goal:g}", _number(one.measured),
+        style = {REACHED: "green", MISSED: "bold red", NOT_MEASURED: "dim"}.get(one.judgement, "yellow")
+        word = f"[{style}]{one.judgement}[/{style}]"
+        if one.judgement in (REACHED, MISSED) and not one.is_complete:
+            word += " so far"
+        between = "" if one.low is None else f"{_number(one.low)} … {_number(one.high)}"
+        table.add_row(one.what, f"{'≤' if one.at_most else '≥'} {one.goal:g}", _number(one.measured), between,
                       f"{one.rows_measured} of {one.rows_wanted}", word)
     return table
 

@@ -1,7 +1,7 @@
 """Medians, ratios and the verdict from runs that are made up."""
 
 import pytest
-from hakmem import figures
+from hakmem import figures, verdicts
 from hakmem.comparison import Results
 from hakmem.suites import ROWS
 
@@ -23,7 +23,7 @@ def figures_of(cells, rows=CORE):
 
 
 def verdict_of(rows, start):
-    return next(one for one in figures.verdicts(rows) if one.what.startswith(start))
+    return next(one for one in verdicts.verdicts(rows) if one.what.startswith(start))
 
 
 def test_cell_is_the_median_and_half_the_quartile_distance():
@@ -77,8 +77,29 @@ def test_verdict_on_some_rows_is_not_complete():
 
 
 def test_nothing_measured_is_nothing_reached():
-    verdicts = figures.verdicts(figures_of({"glibc": (1.0, 1), "mimalloc3": (1.0, 1)}))
-    assert all(one.measured is None and not one.is_reached for one in verdicts)
+    made = verdicts.verdicts(figures_of({"glibc": (1.0, 1), "mimalloc3": (1.0, 1)}))
+    assert all(one.judgement == verdicts.NOT_MEASURED for one in made)
+
+
+def test_noise_around_the_goal_is_no_verdict():
+    """The median is above the goal, and some rounds are well below it."""
+    results = Results()
+    for row in CORE:
+        results.reports[row.name, "hakmem"] = [report(1.0)] * 5
+        results.reports[row.name, "mimalloc3"] = [report(seconds) for seconds in (1.3, 1.4, 1.62, 2.0, 2.1)]
+    made = verdict_of(figures.rows_of(CORE, results, ["hakmem", "mimalloc3"], BARS), "geometric mean of speed over mimalloc3")
+    assert made.measured == pytest.approx(1.62) and made.low < 1.6 < made.high
+    assert made.judgement == verdicts.UNTOLD and not made.is_reached
+
+
+def test_what_the_machine_did_to_a_round_cancels_out():
+    results = Results()
+    machine = (1.0, 1.5, 3.0, 0.9, 1.1)
+    for row in CORE:
+        results.reports[row.name, "hakmem"] = [report(slow) for slow in machine]
+        results.reports[row.name, "mimalloc3"] = [report(1.7 * slow) for slow in machine]
+    made = verdict_of(figures.rows_of(CORE, results, ["hakmem", "mimalloc3"], BARS), "geometric mean of speed over mimalloc3")
+    assert made.low == pytest.approx(1.7) == made.high and made.is_reached
 
 
 def test_amounts():

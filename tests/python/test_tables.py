@@ -1,6 +1,6 @@
 """The tables as they are printed and as they are kept."""
 
-from hakmem import figures, tables
+from hakmem import figures, tables, verdicts
 from hakmem.allocator import Allocator
 from hakmem.comparison import Results
 from hakmem.suites import ROWS
@@ -18,7 +18,7 @@ def some_tables():
     for name, seconds, peak in (("hakmem", 1.0, 3072), ("glibc", 0.5, 2048), ("mimalloc3", 4.0, 1024)):
         results.reports[row.name, name] = [report(seconds, peak)]
     rows = figures.rows_of([row], results, [one.name for one in ALLOCATORS], ["glibc", "mimalloc3"])
-    return row, tables.tables_of(rows, ALLOCATORS, figures.verdicts(rows))
+    return row, tables.tables_of(rows, ALLOCATORS, verdicts.verdicts(rows))
 
 
 def test_markdown_has_a_heading_a_rule_and_a_line_for_each_row():

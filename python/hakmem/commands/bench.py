@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress
 
-from hakmem import comparison, figures, peers, places, suites, tables, workloads
+from hakmem import comparison, figures, peers, places, suites, tables, verdicts, workloads
 from hakmem import programs as real
 from hakmem import run as runner
 from hakmem.allocator import Allocator
@@ -155,13 +155,14 @@ def _print(plan: Plan, results: comparison.Results, as_json: bool, markdown: Pat
     rows = [*plan.rows, *(program.as_row() for program in plan.programs)]
     bars = [one.name for one in plan.compared if one.is_bar]
     measured = [row for row in figures.rows_of(rows, results, [one.name for one in plan.shown], bars) if row.cells]
-    made = tables.tables_of(measured, plan.shown, figures.verdicts(measured))
+    judged = verdicts.verdicts(measured)
+    made = tables.tables_of(measured, plan.shown, judged)
     if as_json:
         print(json.dumps({"rows": [{"row": row.row.name, "suite": row.row.suite, "best_peer": row.best_peer(),
                                     "leanest_peer": row.leanest_peer(),
                                     "cells": {name: asdict(cell) for name, cell in row.cells.items()}}
                                    for row in measured],
-                          "verdicts": [asdict(one) for one in figures.verdicts(measured)]}))
+                          "verdicts": [asdict(one) | {"judgement": one.judgement} for one in judged]}))
     else:
         output.print(*made, sep="\n")
     if markdown is not None:

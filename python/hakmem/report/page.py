@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jinja2
 
-from hakmem import figures, intervals, peers, pictures, suites
+from hakmem import figures, intervals, peers, pictures, suites, verdicts
 from hakmem.figures import HAKMEM, RowFigures
 from hakmem.records import Comparison
 from hakmem.report import charts
@@ -32,7 +32,7 @@ def make(comparisons: list[Comparison], with_quick: bool, source: str) -> str:
                                      lstrip_blocks=True)
     return environment.get_template("page.html").render(
         source=source, selection=chosen, machine=chosen.newest.head["machine"], allocators=chosen.allocators, names=names,
-        hakmem=HAKMEM, verdicts=[one for one in figures.verdicts(rows) if one.measured is not None],
+        hakmem=HAKMEM, verdicts=[one for one in verdicts.verdicts(rows) if one.measured is not None],
         means=_means(rows, names), suites=[_suite(suite, rows, chosen, names) for suite in _suites_of(rows)],
         scatter=_embedded(charts.scatter(timed, names)), latencies=_latencies(rows, chosen, names),
         timelines=_timelines(rows, chosen, names), not_first=_not_first(timed, chosen),

@@ -26,8 +26,9 @@ class Selection:
         found = []
         for name in names:
             row = by_name.get(name) or Row(name, name.partition("/")[0], "", (), 0)
-            cells = {allocator: figures.cell(reports) for (one, allocator), reports in self.reports.items() if one == name}
-            found.append(figures.RowFigures(row, cells, bars))
+            reports = {allocator: made for (one, allocator), made in self.reports.items() if one == name}
+            cells = {allocator: figures.cell(made) for allocator, made in reports.items()}
+            found.append(figures.RowFigures(row, cells, bars, reports))
         order = {suite: place for place, suite in enumerate([*suites.SUITES, "programs", "trace"])}
         return sorted(found, key=lambda one: order.get(one.row.suite, len(order)))
 
