@@ -60,6 +60,8 @@ static void measure(struct phase_result *result) {
     getrusage(RUSAGE_SELF, &usage);
     result->minor_faults = usage.ru_minflt;
     result->major_faults = usage.ru_majflt;
+    result->voluntary_switches = usage.ru_nvcsw;
+    result->involuntary_switches = usage.ru_nivcsw;
     result->resident_kib = status_kib("/proc/self/status", "VmRSS:");
     result->peak_kib = status_kib("/proc/self/status", "VmHWM:");
 }

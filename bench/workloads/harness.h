@@ -30,7 +30,7 @@ struct phase {
 // The state of the process when all threads had ended a phase.
 struct phase_result {
     double seconds; // from the release of the threads to the end of the last one
-    long resident_kib, peak_kib, minor_faults, major_faults;
+    long resident_kib, peak_kib, minor_faults, major_faults, voluntary_switches, involuntary_switches;
 };
 
 // What the report says beside what the harness measures itself.

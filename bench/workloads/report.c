@@ -65,6 +65,8 @@ void harness_report(const struct report *report, const struct phase *phases, uns
            last->resident_kib);
     printf(",\"minor_faults\":%ld,\"major_faults\":%ld,\"minor_faults_timed\":%ld", last->minor_faults,
            last->major_faults, timed->minor_faults - before->minor_faults);
+    printf(",\"voluntary_switches\":%ld,\"involuntary_switches\":%ld", last->voluntary_switches,
+           last->involuntary_switches);
     printf(",\"phases\":[");
     for (unsigned i = 0; i < count; i++)
         printf("%s{\"name\":\"%s\",\"seconds\":%.6f,\"resident_kib\":%ld,\"peak_kib\":%ld}", i == 0 ? "" : ",",

@@ -21,20 +21,24 @@ class Cell:
     operations: int  # 1 for a program
     peak_kib: float
     final_kib: float
+    mean_kib: float | None  # None: the runs are too short to tell
     runs: int
     special: dict[str, float]  # medians of what only this workload reports
 
 
 SPECIAL = ("resident_bytes_per_thread", "kept_kib", "before_kib", "burst_kib", "after_kib", "median_seconds", "waits",
-           "idle_kib", "requested_kib", "overhead", "fragmentation", "minor_faults_timed")
+           "idle_kib", "requested_kib", "overhead", "fragmentation", "minor_faults_timed", "voluntary_switches",
+           "involuntary_switches")
 
 
 def cell(reports: list[dict]) -> Cell:
     seconds = [report["seconds"] for report in reports]
     special = {name: statistics.median(report[name] for report in reports) for name in SPECIAL if name in reports[0]}
+    means = [report["mean_kib"] for report in reports if report.get("mean_kib") is not None]
     return Cell(statistics.median(seconds), spread(seconds), reports[0]["operations"],
                 statistics.median(report["peak_kib"] for report in reports),
-                statistics.median(report.get("final_kib", 0) for report in reports), len(reports), special)
+                statistics.median(report.get("final_kib", 0) for report in reports),
+                statistics.median(means) if means else None, len(reports), special)
 
 
 def spread(values: list[float]) -> float:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hakmem.allocator import Allocator
 from hakmem.suites import Row
 
 TIMEOUT_SECONDS = 300
+PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 INSTRUCTED_OPERATIONS = 400_000  # of one thread: some seconds under valgrind
 # Nothing else of the caller's environment reaches a run.
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
@@ -62,19 +64,54 @@ def run(row: Row, allocator: Allocator, quick: bool) -> Run:
     if row.workload != "startup" and library:  # startup preloads into the program it starts, not into itself
         variables["LD_PRELOAD"] = library
     command = [str(workloads.program(row.workload)), *row.command(quick, library)]
+    process = subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, errors="replace")
+    watch = Watch(process.pid)
     try:
-        done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              errors="replace", timeout=TIMEOUT_SECONDS)
-    except subprocess.TimeoutExpired:
-        return Run(None, f"not done after {TIMEOUT_SECONDS} s")
-    if done.returncode != 0:
-        how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
-        return Run(None, " ".join([how, *done.stderr.split("\n")[-3:]]).strip())
+        out, err = process.communicate(timeout=TIMEOUT_SECONDS)
+    except BaseException as reason:  # a run that is stopped must not go on behind the next one
+        process.kill()
+        process.communicate()
+        if isinstance(reason, subprocess.TimeoutExpired):
+            return Run(None, f"not done after {TIMEOUT_SECONDS} s")
+        raise
+    finally:
+        mean_kib = watch.end()
+    if process.returncode != 0:
+        how = f"signal {-process.returncode}" if process.returncode < 0 else f"exit status {process.returncode}"
+        return Run(None, " ".join([how, *err.split("\n")[-3:]]).strip())
     try:
-        report = json.loads(done.stdout)
+        report = json.loads(out)
     except json.JSONDecodeError:
-        return Run(None, f"no report in the output: {done.stdout[:200]!r}")
-    return Run(report, disproof(report, allocator))
+        return Run(None, f"no report in the output: {out[:200]!r}")
+    return Run(report | {"mean_kib": mean_kib}, disproof(report, allocator))
+
+
+class Watch:
+    """Looks at a process's resident memory from outside, some fifty times a second, for its mean."""
+
+    EVERY_SECONDS = 0.02
+
+    def __init__(self, pid: int):
+        self._statm = Path(f"/proc/{pid}/statm")
+        self._sum_pages, self._looks = 0, 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while not self._over.wait(self.EVERY_SECONDS):
+            try:
+                self._sum_pages += int(self._statm.read_text().split()[1])
+            except (OSError, IndexError):  # it has ended
+                return
+            self._looks += 1
+
+    def end(self) -> float | None:
+        """KiB; None where it ended before the first look."""
+        self._over.set()
+        self._thread.join()
+        return self._sum_pages / self._looks * PAGE_KIB if self._looks else None
 
 
 def disproof(report: dict, allocator: Allocator) -> str | None:

@@ -26,6 +26,7 @@ def tables_of(rows: list[RowFigures], allocators: list[Allocator], verdicts: lis
         tables.append(_grid("Speed: million operations per second, ± half the quartile distance", timed, names, _speed))
     if rows:
         tables.append(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
+        tables.append(_grid("Mean resident memory, looked at every 20 ms, MiB", rows, names, _mean))
         tables.append(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
                             lambda row, cell: f"{cell.final_kib / 1024:.1f}"))
     if special:
@@ -74,6 +75,10 @@ def _speed(row: RowFigures, cell: Cell) -> str:
         text += f" ±{100 * cell.spread:.0f}%"
     fastest = min(one.seconds for one in row.cells.values())
     return f"[bold]{text}[/bold]" if cell.seconds == fastest else text
+
+
+def _mean(row: RowFigures, cell: Cell) -> str:
+    return "–" if cell.mean_kib is None else f"{cell.mean_kib / 1024:.1f}"
 
 
 def _seconds(row: RowFigures, cell: Cell) -> str:

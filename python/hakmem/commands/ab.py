@@ -18,6 +18,7 @@ from hakmem.commands.common import (
     errors,
     fail,
     hakmem_library,
+    look_at_the_machine,
     output,
     progress_bar,
 )
@@ -73,11 +74,12 @@ def ab(
         workloads.program(chosen[0].workload)
     except workloads.WorkloadCannotBeBuilt as reason:
         raise fail(f"the workload can't be compiled: {reason}") from None
-    pairs = pairing.Pairs(threshold, least, most)
-    recorder = comparison.Recorder(records, [a, b], {"ab": True, "row": row, "threshold": threshold, "quick": short})
     if instructions:
         _count_instructions(chosen[0], a, b, as_json)
         return
+    pairs = pairing.Pairs(threshold, least, most)
+    recorder = comparison.Recorder(records, [a, b], {"ab": True, "row": row, "threshold": threshold, "quick": short,
+                                                  "quiet": look_at_the_machine()})
     stopped = _make_pairs(chosen[0], a, b, pairs, short, recorder)
     verdict = pairs.verdict() or pairing.UNDECIDED
     _print(row, a, b, pairs, verdict, as_json)

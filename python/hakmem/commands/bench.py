@@ -23,6 +23,7 @@ from hakmem.commands.common import (
     errors,
     fail,
     libraries_of,
+    look_at_the_machine,
     output,
     progress_bar,
     warn,
@@ -76,7 +77,7 @@ def bench(
     plan.compared = allocators_of(allocators, libraries_of(lib))
     empty = peers.empty_library() if any(row.suite == "startup" for row in plan.rows) else None
     plan.shown = [*plan.compared, empty] if empty else plan.compared
-    recorder = comparison.Recorder(records, plan.shown, {"runs": plan.runs, "quick": quick})
+    recorder = comparison.Recorder(records, plan.shown, {"runs": plan.runs, "quick": quick, "quiet": look_at_the_machine()})
     results, stopped = _measure(plan, recorder)
     _print(plan, results, as_json, markdown)
     errors.print(f"{plan.runs} runs each{', quick: not for figures' if quick else ''}; glibc {peers.glibc().version}; "

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from hakmem import comparison, figures, peers, places
+from hakmem import comparison, figures, peers, places, quiet
 from hakmem.allocator import Allocator
 
 TABLE_WIDTH = 150  # at least: names and figures are not cut when the output is a file or a narrow terminal
@@ -42,6 +42,14 @@ def progress_bar() -> Iterator[Progress]:
     with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
                   TimeRemainingColumn(), console=errors) as progress:
         yield progress
+
+
+def look_at_the_machine() -> dict:
+    """Says so where it is too restless for small differences; what was seen, for the records."""
+    seen = quiet.look()
+    if seen.complaint is not None:
+        warn("small differences can't be told now", seen.complaint)
+    return seen.as_json()
 
 
 def libraries_of(options: list[str] | None) -> dict[str, Path]:
