@@ -15,7 +15,7 @@ from hakmem.suites import Row
 
 TIMEOUT_SECONDS = 300
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
-INSTRUCTED_OPERATIONS = 400_000  # of one thread: some seconds under valgrind
+INSTRUCTED_OPERATIONS = 400_000  # some seconds under valgrind
 # Nothing else of the caller's environment reaches a run.
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
 
@@ -42,20 +42,37 @@ def instructions(row: Row, allocator: Allocator) -> float:
     and end do not count."""
     if shutil.which("valgrind") is None:
         raise CannotCount("valgrind is not installed, which counts instructions (Debian: valgrind)")
-    operations = min(row.operations, INSTRUCTED_OPERATIONS)
-    counts = []
-    for part in (operations, operations // 2):
-        variables = environment(allocator) | ({"LD_PRELOAD": str(allocator.library)} if allocator.library else {})
-        words = [word.format(operations=part, library="") for word in row.arguments]
-        command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(workloads.program(row.workload)), *words]
-        done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-        collected = re.search(r"Collected : (\d+)", done.stderr)
-        if done.returncode != 0 or collected is None:
-            raise CannotCount(f"callgrind failed on {row.name}: {' '.join(done.stderr.split()[-20:])}")
-        if failure := disproof(json.loads(done.stdout), allocator):
-            raise CannotCount(failure)
-        counts.append(int(collected.group(1)))
-    return (counts[0] - counts[1]) / (operations - operations // 2)
+    units = max(2, _units_for(row, INSTRUCTED_OPERATIONS))
+    counted, done = zip(*(_count(row, allocator, part) for part in (units, units // 2)), strict=True)
+    if done[0] == done[1]:
+        raise CannotCount("its operations do not grow with its length")
+    return (counted[0] - counted[1]) / (done[0] - done[1])
+
+
+def _units_for(row: Row, operations: int) -> int:
+    """What the workload must be told to do about so many operations: it may count rounds, or threads' own."""
+    probe = subprocess.run([str(workloads.program(row.workload)), *(word.format(operations=2, library="")
+                                                                    for word in row.arguments)],
+                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if probe.returncode != 0:
+        raise CannotCount(" ".join(probe.stderr.split()))
+    return operations * 2 // max(1, json.loads(probe.stdout)["operations"])
+
+
+def _count(row: Row, allocator: Allocator, units: int) -> tuple[int, int]:
+    """Instructions, and operations done."""
+    variables = environment(allocator) | ({"LD_PRELOAD": str(allocator.library)} if allocator.library else {})
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", str(workloads.program(row.workload)),
+               *(word.format(operations=units, library="") for word in row.arguments)]
+    done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          errors="replace", check=False)
+    collected = re.search(r"Collected : (\d+)", done.stderr)
+    if done.returncode != 0 or collected is None:
+        raise CannotCount(f"it does not run under callgrind (status {done.returncode})")
+    report = json.loads(done.stdout)
+    if failure := disproof(report, allocator):
+        raise CannotCount(failure)
+    return int(collected.group(1)), report["operations"]
 
 
 def run(row: Row, allocator: Allocator, quick: bool) -> Run:

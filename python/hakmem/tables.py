@@ -40,6 +40,20 @@ def tables_of(rows: list[RowFigures], allocators: list[Allocator], verdicts: lis
     return tables
 
 
+def instructions(counts: dict[str, dict[str, float]], names: list[str]) -> Table:
+    """Of one operation of each row; the fewest are marked."""
+    table = Table(title="Instructions of an operation, with the workload's own", title_justify="left")
+    table.add_column("row", no_wrap=True)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for row, here in counts.items():
+        least = min(here.values())
+        texts = [f"{here[name]:.1f}" if name in here else "–" for name in names]
+        table.add_row(row, *[f"[bold]{text}[/bold]" if here.get(name) == least else text
+                             for name, text in zip(names, texts, strict=True)])
+    return table
+
+
 def as_markdown(table: Table) -> str:
     """The table with its title as a heading, for a page that is kept."""
     columns = [[str(column.header), *map(str, column.cells)] for column in table.columns]

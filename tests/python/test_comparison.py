@@ -1,6 +1,7 @@
 """Interleaving, the proof of which allocator ran, what is thrown out, and the commands."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -162,3 +163,10 @@ def test_library_is_built_once_into_the_cache(tmp_path, monkeypatch):
     built = first.library.stat().st_mtime_ns
     assert first.library.is_relative_to(tmp_path) and peers.empty_library() == first
     assert first.library.stat().st_mtime_ns == built
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind counts them")
+def test_instructions_are_those_of_one_operation():
+    """A counting library's own calls are in it; what the start of a process takes is not."""
+    made = run.instructions(ROW, GLIBC)
+    assert 50 < made < 1000

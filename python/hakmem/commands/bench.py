@@ -64,6 +64,8 @@ def bench(
     as_json: JsonOption = False,
     records: RecordsOption = places.RECORDS,
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="The tables as Markdown.")] = None,
+    instructions: Annotated[bool, typer.Option("--instructions", help="Count instructions of an operation by callgrind, "
+                                                                      "in place of time: exact, and slow.")] = False,
     list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
 ) -> None:
     """Measures time and memory of every suite under each allocator, interleaved, each run in a process of its own.
@@ -75,6 +77,9 @@ def bench(
     if plan is None:
         return
     plan.compared = allocators_of(allocators, libraries_of(lib))
+    if instructions:
+        _count_instructions(plan, as_json)
+        return
     empty = peers.empty_library() if any(row.suite == "startup" for row in plan.rows) else None
     plan.shown = [*plan.compared, empty] if empty else plan.compared
     recorder = comparison.Recorder(records, plan.shown, {"runs": plan.runs, "quick": quick, "quiet": look_at_the_machine()})
@@ -140,6 +145,26 @@ def _measure(plan: Plan, recorder: comparison.Recorder) -> tuple[comparison.Resu
             errors.print("[bold yellow]stopped:[/bold yellow] what was finished follows, and is in the records")
             return results, True
     return results, False
+
+
+def _count_instructions(plan: Plan, as_json: bool) -> None:
+    """Start and end of the process cancel out; what the kernel does is not in it."""
+    countable = [row for row in plan.rows if row.suite != "startup" and "{operations}" in row.arguments]
+    counts: dict[str, dict[str, float]] = {}
+    with progress_bar() as progress:
+        task = progress.add_task("", total=len(countable) * len(plan.compared))
+        for row in countable:
+            for one in plan.compared:
+                progress.update(task, description=f"{row.name} {one.name}")
+                try:
+                    counts.setdefault(row.name, {})[one.name] = runner.instructions(row, one)
+                except runner.CannotCount as reason:
+                    warn("left out", f"{row.name} with {one.name}: {reason}")
+                progress.advance(task)
+    if as_json:
+        print(json.dumps({"instructions": counts}))
+    else:
+        output.print(tables.instructions(counts, [one.name for one in plan.compared]))
 
 
 def _measure_program(program, plan: Plan, recorder, results, on_run, progress: Progress) -> None:
