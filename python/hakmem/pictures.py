@@ -36,6 +36,23 @@ def specification(chart: altair.TopLevelMixin, title: str | None = None) -> dict
     return made
 
 
+def save_one(chart: altair.TopLevelMixin, title: str, subtitle: str, file: Path) -> None:
+    """Writes one chart, with its own sizes."""
+    whole = specification(chart)
+    for key in ("width", "height"):
+        whole.pop(key, None)
+    whole["title"] = {"text": title, "subtitle": subtitle, "anchor": "start", "offset": 12}
+    whole["background"] = "white"
+    _write_image(whole, file)
+
+
+def _write_image(whole: dict, file: Path) -> None:
+    if file.suffix == ".svg":
+        file.write_text(vl_convert.vegalite_to_svg(whole))
+    else:
+        file.write_bytes(vl_convert.vegalite_to_png(whole, scale=2))
+
+
 def script() -> str:
     """Vega-Lite and Vega, whole, for pages that need nothing else."""
     return vl_convert.javascript_bundle()
@@ -50,10 +67,7 @@ def save(charts: Sequence[tuple[str, altair.TopLevelMixin]], title: str, file: P
     whole = specification(stacked.resolve_scale(color="independent"), title)
     for key in ("width", "height"):
         whole.pop(key, None)
-    if file.suffix == ".svg":
-        file.write_text(vl_convert.vegalite_to_svg(whole))
-    else:
-        file.write_bytes(vl_convert.vegalite_to_png(whole, scale=2))
+    _write_image(whole, file)
 
 
 def page(charts: Sequence[tuple[str, altair.TopLevelMixin]], title: str) -> str:

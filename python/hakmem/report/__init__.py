@@ -1,5 +1,5 @@
 """One page from records: tables, bars, scatter, curves."""
 
-from hakmem.report.page import NothingToShow, make
+from hakmem.report.page import NothingToShow, make, picture
 
-__all__ = ["NothingToShow", "make"]
+__all__ = ["NothingToShow", "make", "picture"]

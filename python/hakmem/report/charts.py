@@ -3,7 +3,7 @@
 import altair
 
 from hakmem import pictures
-from hakmem.figures import RowFigures
+from hakmem.figures import HAKMEM, RowFigures, geometric_mean
 
 _TOOLTIP = ["row:N", "allocator:N", "speed:N", "memory:N"]
 
@@ -26,6 +26,32 @@ def _values(rows: list[RowFigures]) -> list[dict]:
                            "speed": f"{cell.operations / cell.seconds:,.0f} operations a second",
                            "memory": f"{cell.peak_kib / 1024:.1f} MiB at the peak"})
     return values
+
+
+def overview(rows: list[RowFigures], names: list[str]) -> altair.TopLevelMixin:
+    """One point per suite and allocator: how far from the fastest, and from the leanest, over the suite's rows."""
+    values = []
+    for suite in dict.fromkeys(row.suite for row in rows):
+        mine = [one for one in _values([row for row in rows if row.suite == suite])]
+        for name in names:
+            here = [one for one in mine if one["allocator"] == name]
+            if here:
+                values.append({"suite": suite, "allocator": name, "is hakmem": name == HAKMEM,
+                               "speed": geometric_mean(one["relative speed"] for one in here),
+                               "memory": geometric_mean(one["relative memory"] for one in here)})
+    base = altair.Chart(altair.Data(values=values)).mark_point(filled=True, opacity=0.85).encode(
+        y=altair.Y("suite:N", sort=None, title=None, axis=altair.Axis(grid=True)), color=_colour(names),
+        size=altair.Size("is hakmem:N", scale=altair.Scale(domain=[False, True], range=[45, 130]), legend=None),
+        shape=altair.Shape("is hakmem:N", scale=altair.Scale(domain=[False, True], range=["circle", "diamond"]),
+                           legend=None),
+        order=altair.Order("is hakmem:N"))
+    height = altair.Step(19)
+    speed = base.encode(x=altair.X("speed:Q", title="speed: the fastest of each row is 1, to the right is better",
+                                   scale=altair.Scale(domain=[0, 1]))).properties(width=360, height=height)
+    memory = base.encode(x=altair.X("memory:Q", scale=altair.Scale(type="log"),
+                                    title="peak memory: the leanest of each row is 1, to the left is better"),
+                         y=altair.Y("suite:N", sort=None, title=None, axis=altair.Axis(grid=True, labels=False)))
+    return altair.hconcat(speed, memory.properties(width=360, height=height))
 
 
 def bars(rows: list[RowFigures], names: list[str]) -> dict:

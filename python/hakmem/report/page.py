@@ -13,6 +13,7 @@ from hakmem.report import charts
 from hakmem.report.selection import Selection, select
 
 HERE = Path(__file__).parent
+NOT_TIMED = ("idle", "startup", "give-back")  # what counts there is memory, or the time of a start
 SLOWER = 0.995  # of the best: below it hakmem is not first
 
 
@@ -27,7 +28,7 @@ def make(comparisons: list[Comparison], with_quick: bool, source: str) -> str:
         raise NothingToShow(f"{source} holds no counted run{'' if with_quick else ' that is not quick; --quick shows those'}")
     rows = chosen.rows()
     names = _in_order([name for name in chosen.allocators if any(name in row.cells for row in rows)])
-    timed = [row for row in rows if row.suite not in ("idle", "startup", "give-back")]
+    timed = [row for row in rows if row.suite not in NOT_TIMED]
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE), autoescape=True, trim_blocks=True,
                                      lstrip_blocks=True)
     return environment.get_template("page.html").render(
@@ -37,6 +38,18 @@ def make(comparisons: list[Comparison], with_quick: bool, source: str) -> str:
         scatter=_embedded(charts.scatter(timed, names)), latencies=_latencies(rows, chosen, names),
         timelines=_timelines(rows, chosen, names), not_first=_not_first(timed, chosen),
         style=(HERE / "style.css").read_text(), sorting=(HERE / "sort.js").read_text(), vega=pictures.script())
+
+
+def picture(comparisons: list[Comparison], with_quick: bool, source: str, file: Path) -> None:
+    """The overview alone, as an image."""
+    chosen = select(comparisons, with_quick)
+    if chosen is None:
+        raise NothingToShow(f"{source} holds no counted run{'' if with_quick else ' that is not quick; --quick shows those'}")
+    rows = [row for row in chosen.rows() if row.suite not in NOT_TIMED]
+    names = _in_order([name for name in chosen.allocators if any(name in row.cells for row in rows)])
+    machine = chosen.newest.head["machine"]
+    pictures.save_one(charts.overview(rows, names), "hakmem and its peers: geometric means over the rows of each suite",
+                      f"{machine['cpu']}, {machine['cores']} processors, glibc {machine['glibc']}, {machine['time'][:10]}", file)
 
 
 def _in_order(names: list[str]) -> list[str]:
