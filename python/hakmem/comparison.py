@@ -25,9 +25,9 @@ class Results:
         return any(failure[:2] == (row, allocator) for failure in self.failures)
 
 
-def order(allocators: list[Allocator], runs: int) -> Iterator[tuple[int, Allocator]]:
+def order(allocators: list[Allocator], runs: int, warms_up: bool = True) -> Iterator[tuple[int, Allocator]]:
     """A B C, B C A, C A B, …: interleaved, and each allocator comes at each place. Round 0 is the warm-up."""
-    for turn in range(runs + 1):
+    for turn in range(0 if warms_up else 1, runs + 1):
         start = turn % len(allocators)
         for allocator in allocators[start:] + allocators[:start]:
             yield turn, allocator
@@ -61,10 +61,11 @@ class Recorder:
 
 
 def compare_row(name: str, allocators: list[Allocator], runs: int, recorder: Recorder, results: Results,
-                on_run: Callable[[str, Allocator, int, Run], None], run: Callable[[Allocator], Run]) -> None:
+                on_run: Callable[[str, Allocator, int, Run], None], run: Callable[[Allocator], Run],
+                warms_up: bool = True) -> None:
     """Runs one row. A run that fails, or doesn't prove its allocator, is left out of the results and kept in the records;
     after it the allocator is not run again on that row."""
-    for turn, allocator in order(allocators, runs):
+    for turn, allocator in order(allocators, runs, warms_up):
         if results.failed(name, allocator.name):
             continue
         made = run(allocator)

@@ -12,6 +12,7 @@ from fnmatch import fnmatch
 QUICK_DIVISOR = 10  # of the operations, with --quick
 MILLION = 1_000_000
 GIB = 1 << 30
+QUICK_BYTES = GIB
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,11 @@ class Row:
     operations: int  # of one thread, or rounds, runs or repeats, as the workload counts
     is_core: bool = False  # one of the rows whose geometric means are the figures to reach
     needs_bytes: int = 0  # memory for the greediest allocator, where that is much
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the row is short when its operations are few: filling much memory is not."""
+        return self.needs_bytes < QUICK_BYTES
 
     def command(self, quick: bool, library: str) -> list[str]:
         operations = max(1, self.operations // QUICK_DIVISOR) if quick else self.operations
@@ -64,7 +70,7 @@ def _thread_counts() -> list[int]:
 
 # Millions of operations of all threads together, by (smallest size, blocks of a thread).
 _REPLACED = {(8, 400): 300, (8, 100_000): 120, (16, 400): 200, (16, 100_000): 30, (2048, 400): 60, (2048, 100_000): 5,
-             (65536, 64): 0.4, (2 << 20, 16): 0.02}
+             (65536, 64): 0.6, (2 << 20, 16): 0.03}
 _TIERS = {"tiny": [(8, 64), (16, 1024)], "mid": [(2048, 32768)], "large": [(64 << 10, 1 << 20)],
           "big": [(2 << 20, 4 << 20)]}
 _BLOCKS = {"tiny": (400, 100_000), "mid": (400, 100_000), "large": (64,), "big": (16,)}
@@ -85,8 +91,8 @@ def _tiers(suite: str) -> Iterator[Row]:
 # The rows of the figures to reach, then those of the system's record: millions of operations of both threads.
 _SENT = {(8, 64, 400): 50, (8, 64, 100_000): 80, (16, 1024, 400): 80, (16, 1024, 100_000): 40,
          (2048, 32768, 400): 20, (2048, 32768, 100_000): 4}
-_SENT_SHARES = {(16, 2048, 400): 60, (16, 2048, 100_000): 20, (16, 32768, 400): 20, (16, 32768, 100_000): 3,
-                (16, 131072, 400): 3}
+_SENT_SHARES = {(16, 2048, 400): 100, (16, 2048, 100_000): 30, (16, 32768, 400): 30, (16, 32768, 100_000): 5,
+                (16, 131072, 400): 5}
 
 
 def _remote() -> Iterator[Row]:
@@ -117,11 +123,11 @@ def _threads() -> Iterator[Row]:
 
 def _behaviours() -> Iterator[Row]:
     yield Row("mixed/16-1024/400/1t", "mixed", "random_mixed", ("{operations}",), 100 * MILLION)
-    for high, operations in ((128, 400_000), (1024, 200_000)):
+    for high, operations in ((128, 1_000_000), (1024, 600_000)):
         for lines in (1, 4):
             yield Row(f"larson/8-{high}/1000/{lines}t", "larson", "larson",
                       ("8", str(high), "1000", str(lines), "100", "{operations}"), operations // lines)
-    for name, size, rounds in (("json", 64 << 10, 2_000_000), ("mir", 256 << 10, 500_000), ("vm", 2 << 20, 50_000)):
+    for name, size, rounds in (("json", 64 << 10, 2_000_000), ("mir", 256 << 10, 1_000_000), ("vm", 2 << 20, 100_000)):
         yield Row(f"loop/{name}", "loop", "single_block", (str(size), "{operations}"), rounds)
     for low, high, threads in ((16, 256, 1), (16, 256, 4), (256, 8192, 1), (4096, 262144, 1)):
         yield Row(f"growth/{low}-{high}/{threads}t", "growth", "growth", (str(low), str(high), str(threads),
@@ -134,15 +140,15 @@ def _behaviours() -> Iterator[Row]:
                   3 * MILLION)
     for producers in (1, 3):
         yield Row(f"producer-consumer/16-1024/{producers}+1t", "producer-consumer", "producer_consumer",
-                  ("16", "1024", str(producers), "{operations}"), 15 * MILLION // producers)
+                  ("16", "1024", str(producers), "{operations}"), 60 * MILLION // producers)
     for blocks in (1, 1000):
         yield Row(f"churn/{blocks}/2t", "churn", "thread_churn", (str(blocks), "2", "{operations}"),
                   30_000 if blocks == 1 else 8_000)
-    for name, top, percent, step, operations in (("4KiB", 4 << 10, 0, 16, 30 * MILLION), ("4MiB", 4 << 20, 50, 16, MILLION),
-                                                 ("256MiB", 256 << 20, 0, 1 << 20, 20_000)):
+    for name, top, percent, step, operations in (("4KiB", 4 << 10, 0, 16, 30 * MILLION), ("4MiB", 4 << 20, 50, 16, 30_000),
+                                                 ("256MiB", 256 << 20, 0, 1 << 20, 1_000)):
         yield Row(f"realloc/{name}/1t", "realloc", "realloc_growth",
                   (str(top), str(percent), str(step), "8" if top < 256 << 20 else "2", "{operations}"), operations)
-    for low, high, operations in ((16, 1024, 100 * MILLION), (4096, 262144, MILLION)):
+    for low, high, operations in ((16, 1024, 100 * MILLION), (4096, 262144, 500_000)):
         yield Row(f"zeroed/{low}-{high}/400/1t", "zeroed", "zeroed_aligned",
                   ("calloc", str(low), str(high), "400", "{operations}"), operations)
     yield Row("aligned/16-1024/400/1t", "aligned", "zeroed_aligned", ("aligned", "16", "1024", "400", "{operations}"),

@@ -29,7 +29,7 @@ from hakmem.commands.common import (
     warn,
 )
 
-RUNS, QUICK_RUNS = 7, 3
+RUNS, QUICK_RUNS = 7, 2
 PROGRAMS = "programs"  # the suite of real programs
 
 
@@ -49,7 +49,12 @@ class Plan:
 
     def total(self) -> int:
         rows = sum((self.runs + 1) * len(self.allocators_of(row)) for row in self.rows)
-        return rows + (self.runs + 1) * len(self.compared) * len(self.programs)
+        return rows + (self.program_runs + (not self.quick)) * len(self.compared) * len(self.programs)
+
+    @property
+    def program_runs(self) -> int:
+        """Real programs take a second and more however short one wants them: once has to do for a look."""
+        return 1 if self.quick else self.runs
 
 
 def bench(
@@ -105,8 +110,12 @@ def _plan(wanted: list[str], globs: list[str], runs: int, quick: bool, list_rows
         for name in [*(row.name for row in chosen), *(one.row for one in programs)]:
             output.print(name, highlight=False)
         return None
-    fitting = [row for row in chosen if suites.fits(row)]
-    for row in chosen:
+    short = [row for row in chosen if row.is_quick or not quick or globs]
+    if len(short) < len(chosen):
+        warn("left out", f"{len(chosen) - len(short)} rows that fill much memory, which takes long however few operations "
+                         "follow; name them with --rows, or measure without --quick")
+    fitting = [row for row in short if suites.fits(row)]
+    for row in short:
         if row not in fitting:
             warn("left out", f"{row.name} may need {row.needs_bytes / suites.GIB:.0f} GiB, more than this machine has")
     there = [one for one in programs if real.is_there(one)]
@@ -128,11 +137,17 @@ def _measure(plan: Plan, recorder: comparison.Recorder) -> tuple[comparison.Resu
     with progress_bar() as progress:
         task = progress.add_task("", total=plan.total())
 
+        shown: list[str] = []
+
         def on_run(name: str, allocator: Allocator, turn: int, made: runner.Run) -> None:
+            if not errors.is_terminal and name not in shown:  # a log has no bar
+                shown.append(name)
+                errors.print(f"{name} ({int(progress.tasks[task].completed)} of {plan.total()} runs done)", highlight=False)
             if made.failure is not None:
                 progress.console.print(f"[bold red]THROWN OUT:[/bold red] {name} with {allocator.name}, run {turn}: "
                                        f"{made.failure}", highlight=False)
-                progress.advance(task, plan.runs - turn)
+                left = plan.program_runs if name.startswith(f"{PROGRAMS}/") else plan.runs
+                progress.advance(task, left - turn)
             progress.update(task, advance=1, description=f"{name} {allocator.name}")
 
         try:
@@ -174,7 +189,8 @@ def _measure_program(program, plan: Plan, recorder, results, on_run, progress: P
                 return runner.Run(program.run(allocator, Path(folder)).as_report())
             except real.ProgramFailed as reason:
                 return runner.Run(None, str(reason))
-        comparison.compare_row(program.row, plan.compared, plan.runs, recorder, results, on_run, run)
+        comparison.compare_row(program.row, plan.compared, plan.program_runs, recorder, results, on_run, run,
+                               warms_up=not plan.quick)
 
 
 def _print(plan: Plan, results: comparison.Results, as_json: bool, markdown: Path | None) -> None:

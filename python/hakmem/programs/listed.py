@@ -25,7 +25,7 @@ def _rust(folder: Path) -> Path:
     file = folder / "large.rs"
     lines = ["use std::collections::{BTreeMap, HashMap};", "use std::fmt;",
              "trait Shape { fn area(&self) -> f64; fn name(&self) -> String; }"]
-    for i in range(24):
+    for i in range(10):
         lines.append(f"""#[derive(Clone, Debug, PartialEq, PartialOrd)] pub struct S{i} {{ a: f64, b: Vec<u32>, c: Option<String> }}
 impl Shape for S{i} {{ fn area(&self) -> f64 {{ self.a * {i}.5 + self.b.iter().map(|x| *x as f64).sum::<f64>() }}
     fn name(&self) -> String {{ format!("s{i} {{}} {{:?}}", self.a, self.c) }} }}
@@ -36,7 +36,7 @@ pub fn f{i}(n: u32) -> BTreeMap<String, S{i}> {{
     map.into_iter().filter(|(key, value)| key.len() > 2 && value.area() > 1.0).collect()
 }}""")
     calls = " ".join(f"for (key, one) in f{i}(20) {{ total += one.area(); text.push_str(&key); shapes.push(Box::new(one)); }}"
-                     for i in range(24))
+                     for i in range(10))
     lines.append(f"fn main() {{ let mut total = 0.0; let mut text = String::new(); let mut shapes: Vec<Box<dyn Shape>> = "
                  f"Vec::new(); {calls} println!(\"{{}} {{}} {{}}\", total, text.len(), shapes.len()); }}")
     file.write_text("\n".join(lines))
