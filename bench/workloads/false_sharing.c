@@ -3,9 +3,9 @@
 // Models: per-thread counters, nodes and small buffers that are written all the time. (The idea is that of the
 // cache-thrash and cache-scratch programs of Berger, McKinley, Blumofe and Wilson, "Hoard", ASPLOS 2000.)
 // Does not model: blocks that threads share on purpose.
-// Formulae: a round allocates a block, adds to its first byte `writes` times, and frees it. "active": nothing else.
-// "passive": one thread first allocates neighbouring blocks and gives one to each thread, which frees it and goes on as
-// before. One operation: one round.
+// Formulae: a round allocates a block, sets its first byte to 0, adds to it `writes` times, and frees it. "active":
+// nothing else. "passive": one thread first allocates neighbouring blocks and gives one to each thread, which frees it
+// and goes on as before. One operation: one round.
 #include "harness.h"
 
 #include <pthread.h>
@@ -39,6 +39,7 @@ static void rounds(struct worker *worker) {
     for (uint64_t left = set.rounds; left > 0; left--) {
         char *block = allocate_or_fail(set.bytes);
         volatile char *written = block;
+        written[0] = 0; // as a program would; what was there before must not be waited for
         for (uint32_t i = 0; i < set.writes; i++)
             written[0]++;
         free(block);
