@@ -123,6 +123,7 @@ static void find_next(void) {
 #define FIND(type, name, parameters, stand_in) find((void **)&next.name, #name, (void *)stand_in);
     NEXT(FIND)
     searching = false;
+    record_start(); // with the first call: libraries' constructors allocate before ours runs
 }
 
 static bool is_ready(void) {
@@ -131,9 +132,9 @@ static bool is_ready(void) {
     return next._ZdaPvmSt11align_val_t != NULL; // the last one found
 }
 
+// A program that never calls has a trace without events.
 __attribute__((constructor(101))) static void start(void) {
-    if (is_ready())
-        record_start();
+    is_ready();
 }
 
 __attribute__((destructor(101))) static void end(void) {
