@@ -134,3 +134,8 @@ def test_profiles_are_rows():
 
 def test_a_group_of_allocators_has_the_bars_only():
     assert "hardened" not in common.BARS and {"glibc", "mimalloc3", "tcmalloc"} <= set(common.BARS)
+
+
+def test_the_page_of_figures_has_every_suites_question():
+    page = " ".join((places.TREE / "docs" / "benchmarking.md").read_text().split())
+    assert [suite for suite, question in suites.QUESTIONS.items() if f"| {suite} | {question} |" not in page] == []

@@ -163,6 +163,14 @@ def test_replay_command_compares_and_records(known, tmp_path):
     assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["comparison"] + 3 * ["run"]
 
 
+@pytest.mark.parametrize("file", sorted((traces.TREE / "bench" / "traces").glob("*.hktrace")), ids=lambda file: file.stem)
+def test_shipped_traces_can_be_told_and_replayed(file):
+    facts, report = traces.stat(file), replay(file)
+    assert facts["is_whole"] and facts["unknown"] == facts["missed"] == 0 and report["refused"] == 0
+    assert abs(report["requested_peak_bytes"] / facts["peak_live_bytes"] - 1) <= 0.05
+    assert f"| {file.name} |" in (file.parent / "README.md").read_text()
+
+
 @pytest.mark.parametrize("suffix", [".html", ".svg", ".png"])
 def test_pictures_of_a_trace(known, tmp_path, suffix):
     file = tmp_path / f"picture{suffix}"
