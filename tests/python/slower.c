@@ -1,5 +1,5 @@
-// In place of malloc: the same, and now and then a wait. Every 4096th call waits TICKS ticks of the time-stamp counter, so
-// that the mean cost of a call is known, and nothing can run beside it.
+// In place of malloc: the same, and now and then a wait. Every 4096th call waits TICKS ticks of the time-stamp counter,
+// so that the mean cost of a call is known, and nothing can run beside it.
 #include <stddef.h>
 #include <x86intrin.h>
 
