@@ -43,8 +43,9 @@ def part(name: str, folder: Path = BUILD) -> Path:
         raise TraceFailed("zstd's library and header are missing, which traces are packed with (Debian: libzstd-dev)")
     folder.mkdir(parents=True, exist_ok=True)
     made = target.with_name(f".{name}.{os.getpid()}")
-    # zstd is linked into the recorder, and not shown: the program may have one of its own.
-    zstd = ["-l:libzstd.a", "-Wl,--exclude-libs,ALL"]
+    # Where it can, zstd is linked into the recorder, and not shown: the program may have one of its own.
+    archive = subprocess.run(["cc", "-print-file-name=libzstd.a"], capture_output=True, text=True).stdout.strip()
+    zstd = [archive, "-Wl,--exclude-libs,ALL"] if Path(archive).is_absolute() else ["-lzstd"]
     command = ["cc", *workloads.FLAGS, *flags, *map(str, files), "-o", str(made), "-pthread", *zstd, "-ldl", "-lm"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
