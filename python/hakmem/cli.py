@@ -5,6 +5,7 @@ import typer
 from hakmem.commands import launcher, peers, trace
 from hakmem.commands.ab import ab
 from hakmem.commands.bench import bench
+from hakmem.commands.compare import compare
 from hakmem.commands.health import health
 from hakmem.commands.report import make_report
 
@@ -12,6 +13,7 @@ app = typer.Typer(help=__doc__, no_args_is_help=True, pretty_exceptions_enable=F
 launcher.add_to(app)
 app.command("bench")(bench)
 app.command("ab")(ab)
+app.command("compare")(compare)
 app.command("health")(health)
 app.add_typer(trace.app, name="trace")
 app.command("report")(make_report)

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from hakmem import intervals
 from hakmem.comparison import Results
 from hakmem.suites import Row
 
@@ -71,7 +72,8 @@ class RowFigures:
 
     def round(self, number: int) -> "RowFigures":
         """The figures of one round alone: what the machine did then to one, it did to all."""
-        return replace(self, cells={name: cell([made[number]]) for name, made in self.reports.items()}, whole=self)
+        reports = {name: [made[number]] for name, made in self.reports.items()}
+        return replace(self, cells={name: cell(made) for name, made in reports.items()}, reports=reports, whole=self)
 
     def _peers(self) -> list[str]:
         return [name for name in self.bars if name in self.cells]
@@ -91,11 +93,25 @@ class RowFigures:
         fast = [name for name in self._peers() if best / self.cells[name].seconds >= LEAN_MUST_REACH]
         return min(fast, key=lambda name: self.cells[name].peak_kib, default=None)
 
-    def speed_over(self, peer: str | None, of: str = HAKMEM) -> float | None:
-        """How many times as fast `of` is as the peer."""
-        if peer is None or of not in self.cells or peer not in self.cells:
+    def _paired(self, peer: str) -> tuple[list[float], list[float]]:
+        """Seconds of the peer and of hakmem in the rounds that both have done."""
+        pairs = zip(self.reports[peer], self.reports[HAKMEM], strict=False)  # one may have been thrown out earlier
+        upper, lower = zip(*((its["seconds"], ours["seconds"]) for its, ours in pairs), strict=True)
+        return list(upper), list(lower)
+
+    def speed_over(self, peer: str | None) -> float | None:
+        """How many times as fast hakmem is as the peer: the median over the rounds."""
+        if peer is None or not {HAKMEM, peer} <= self.reports.keys():
             return None
-        return self.cells[peer].seconds / self.cells[of].seconds
+        upper, lower = self._paired(peer)
+        return statistics.median(its / ours for its, ours in zip(upper, lower, strict=True))
+
+    def speed_interval(self, peer: str | None) -> intervals.Interval | None:
+        """The same with its interval; None where the rounds are too few for one."""
+        if self.speed_over(peer) is None:
+            return None
+        upper, lower = self._paired(peer)
+        return intervals.paired_ratio(upper, lower) if len(upper) >= intervals.LEAST_VALUES else None
 
     def memory_over(self, peer: str | None) -> float | None:
         """hakmem's peak over the peer's."""

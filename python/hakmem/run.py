@@ -155,8 +155,9 @@ def _disproof_of_calls(report: dict, allocator: Allocator | None) -> str | None:
             return f"{function} came from {origin}, not from the C library"
         if allocator is not None and _real(origin) != _real(allocator.library):
             return f"{function} came from {origin}, not from {allocator.library}"
-    is_hakmem = allocator is not None and allocator.is_hakmem
-    if report["hakmem_version"] != is_hakmem:
+    if allocator is not None and not allocator.is_hakmem:  # any library, hakmem of another build among them
+        return None
+    if report["hakmem_version"] != (allocator is not None):
         return "hakmem_version was found" if report["hakmem_version"] else "hakmem_version was not found"
     return None
 

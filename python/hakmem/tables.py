@@ -12,6 +12,7 @@ from hakmem.figures import (
     geometric_mean,
     mean_speed_over,
 )
+from hakmem.intervals import Interval
 from hakmem.verdicts import MISSED, NOT_MEASURED, REACHED, Verdict
 
 
@@ -26,7 +27,9 @@ def tables_of(rows: list[RowFigures], allocators: list[Allocator], verdicts: lis
         tables.append(_grid("Speed: million operations per second, ± half the quartile distance", timed, names, _speed))
     if rows:
         tables.append(_grid("Peak resident memory, MiB", rows, names, lambda row, cell: f"{cell.peak_kib / 1024:.1f}"))
-        tables.append(_grid("Mean resident memory, looked at every 20 ms, MiB", rows, names, _mean))
+        long_enough = [row for row in rows if any(cell.mean_kib is not None for cell in row.cells.values())]
+        if long_enough:
+            tables.append(_grid("Mean resident memory, looked at every 20 ms, MiB", long_enough, names, _mean))
         tables.append(_grid("Resident memory after all blocks were freed, all threads alive, MiB", rows, names,
                             lambda row, cell: f"{cell.final_kib / 1024:.1f}"))
     if special:
@@ -120,13 +123,14 @@ def _ratios(rows: list[RowFigures]) -> Table:
     table = Table(title="hakmem over its peers (speed: higher is better; memory: lower is better)",
                   title_justify="left")
     table.add_column("row", no_wrap=True)
-    for column in ("speed/mimalloc3", "speed/best peer", "best peer", "memory/leanest", "leanest peer"):
+    for column in ("speed/mimalloc3", "speed/best peer", "between (95 %)", "best peer", "memory/leanest", "leanest peer"):
         table.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         best, leanest = row.best_peer(), row.leanest_peer()
         over_best, over_leanest = row.speed_over(best), row.memory_over(leanest)
         table.add_row(row.row.name, _number(row.speed_over("mimalloc3")),
-                      _marked(over_best, over_best is not None and over_best < 0.95), best or "–",
+                      _marked(over_best, over_best is not None and over_best < 0.95),
+                      _between(row.speed_interval(best)), best or "–",
                       _marked(over_leanest, over_leanest is not None and over_leanest > 1.15), leanest or "–")
     return table
 
@@ -156,10 +160,13 @@ def _verdict(verdicts: list[Verdict]) -> Table:
         word = f"[{style}]{one.judgement}[/{style}]"
         if one.judgement in (REACHED, MISSED) and not one.is_complete:
             word += " so far"
-        between = "" if one.low is None else f"{_number(one.low)} … {_number(one.high)}"
-        table.add_row(one.what, f"{'≤' if one.at_most else '≥'} {one.goal:g}", _number(one.measured), between,
+        table.add_row(one.what, f"{'≤' if one.at_most else '≥'} {one.goal:g}", _number(one.measured), _between(one),
                       f"{one.rows_measured} of {one.rows_wanted}", word)
     return table
+
+
+def _between(interval: Interval | Verdict | None) -> str:
+    return "" if interval is None or interval.low is None else f"{_number(interval.low)} … {_number(interval.high)}"
 
 
 def _number(value: float | None) -> str:

@@ -35,6 +35,6 @@ def test_markdown_marks_what_was_missed():
     _, made = some_tables()
     ratios = next(table for table in made if table.title.startswith("hakmem over"))
     last = tables.as_markdown(ratios).splitlines()[-1]
-    assert last.endswith("| 4.00 | **0.50** | glibc | **1.50** | glibc |")
+    assert last.endswith("| 4.00 | **0.50** |  | glibc | **1.50** | glibc |")
     verdict = tables.as_markdown(made[-1])
     assert "**missed so far**" in verdict and "[" not in verdict

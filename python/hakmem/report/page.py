@@ -36,7 +36,7 @@ def make(comparisons: list[Comparison], with_quick: bool, source: str) -> str:
         hakmem=HAKMEM, verdicts=[one for one in verdicts.verdicts(rows) if one.measured is not None],
         means=_means(rows, names), suites=[_suite(suite, rows, chosen, names) for suite in _suites_of(rows)],
         scatter=_embedded(charts.scatter(timed, names)), latencies=_latencies(rows, chosen, names),
-        timelines=_timelines(rows, chosen, names), not_first=_not_first(timed, chosen),
+        timelines=_timelines(rows, chosen, names), not_first=_not_first(timed),
         style=(HERE / "style.css").read_text(), sorting=(HERE / "sort.js").read_text(), vega=pictures.script())
 
 
@@ -155,14 +155,14 @@ def _timelines(rows: list[RowFigures], chosen: Selection, names: list[str]) -> l
         for row in rows if row.suite == "trace"]
 
 
-def _not_first(rows: list[RowFigures], chosen: Selection) -> list[dict]:
-    """Rows on which a peer is faster, the worst first; `sure` where the intervals do not overlap."""
+def _not_first(rows: list[RowFigures]) -> list[dict]:
+    """Rows on which a peer is faster, the worst first; `sure` where the interval of the ratio says so."""
     found = []
     for row in rows:
         best = row.best_peer()
         ratio = row.speed_over(best)
         if ratio is None or ratio >= SLOWER:
             continue
-        own, other = (_interval(chosen.reports[row.row.name, name], False) for name in (HAKMEM, best))
-        found.append({"row": row.row.name, "best": best, "ratio": ratio, "sure": not own.overlaps(other)})
+        interval = row.speed_interval(best)
+        found.append({"row": row.row.name, "best": best, "ratio": ratio, "sure": interval is not None and interval.high < 1})
     return sorted(found, key=lambda one: one["ratio"])
