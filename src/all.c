@@ -23,6 +23,10 @@
 
 #include "region/window.c"
 
+#include "region/groups.c"
+
+#include "region/huge.c"
+
 #include "region/runs.c"
 
 #include "slab/size_class.c"

@@ -71,7 +71,7 @@
 // that are made anew elsewhere.
 #define STACK_CLASS_BYTES (96 * KIB)
 #define STACK_FINE_LEAST_DEPTH 16
-#define STACK_LARGE_CLASS_BYTES (256 * KIB)
+#define STACK_LARGE_CLASS_BYTES (512 * KIB)
 // Depth with which a class starts, and below which a stack that only flushes does not shrink: so many bytes, within
 // these numbers of blocks. A thread that touches a class once keeps little.
 #define STACK_START_BYTES (32 * KIB)
@@ -112,6 +112,9 @@
 #define FRESH_SEARCH_REFILLS 8
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.
 #define STACK_SHRINK_FLUSHES 8
+// And from how many on one of large blocks goes below the depth it starts with: a few in each stack of each thread are
+// much.
+#define STACK_LARGE_SHRINK_FLUSHES 16
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
 #define OUTBOX_BLOCKS 64 // blocks of held classes waiting to go home
@@ -125,6 +128,17 @@
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
 #define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
+
+// --- Huge pages -----------------------------------------------------------------------------------------------------
+// Of a smaller heap a huge page would be much: this and more in use makes it at most a sixteenth.
+#define HUGE_LEAST_BYTES (32 * MIB)
+#define HUGE_SPARSE_SHARE 16 // at most this part (1/N) of what is in use may be sparse
+
+// --- realloc --------------------------------------------------------------------------------------------------------
+// A block that outgrows its own by at most this part (1/N), or by 16 bytes, gets this part (1/N) more: 16 small steps
+// then move it three times.
+#define REALLOC_STEP_SHARE 16
+#define REALLOC_HEADROOM_SHARE 4
 
 // --- Big blocks ----------------------------------------------------------------------------------------------------
 #define BIG_RUN_MAX_BYTES (32 * MIB) // above it a block has a mapping of its own

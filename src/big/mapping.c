@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/tuning.h"
+#include "region/huge.h"
 #include "region/meta.h"
 #include "sys/os.h"
 
@@ -108,6 +109,7 @@ void *mapping_make(size_t bytes, size_t align) {
     uintptr_t end = start + bytes + surplus;
     if (end > block + bytes)
         os_unmap((void *)(block + bytes), end - block - bytes);
+    huge_tell_block((void *)block, bytes);
     if (entry_add(block, start, bytes))
         return (void *)block;
     os_unmap(memory, block + bytes - start);

@@ -2,116 +2,53 @@
 #include "region/runs.h"
 
 #include "base/bits.h"
+#include "region/groups.h"
+#include "region/huge.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
 INTERNAL struct lock runs_lock = LOCK_INIT(runs);
 INTERNAL struct lock runs_grow_lock = LOCK_INIT(grow);
 
-struct group {
-    uint32_t free;   // R1, a bit a slice
-    uint32_t clean;  // subset of free
-    uint32_t purged; // subset of clean: was resident before
-    uint8_t longest; // longest run of free bits
-    uint8_t padding[3];
-};
-_Static_assert(sizeof(struct group) <= WINDOW_GROUP_RECORD_BYTES, "group records must fit their table");
-
-// The index has a bit a group on each level; level i: the group has a free run of run_levels[i] slices. The lengths are
-// those that size classes ask for, then coarser. The last level but one: the group is free as a whole.
-static const uint8_t run_levels[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32};
-#define RUN_LEVELS COUNT_OF(run_levels)
-#define RUN_LEVEL_WHOLE (RUN_LEVELS - 1)
-#define RUN_LEVEL_RETAINED RUN_LEVELS // the group has free slices that are not clean
-
-struct index_record {
-    uint64_t groups[RUN_LEVELS + 1]; // bit g: group 64 * record + g
-    uint64_t padding;
-};
-_Static_assert(sizeof(struct index_record) <= WINDOW_INDEX_RECORD_BYTES, "index records must fit their table");
-
-static struct group *groups;
-static struct index_record *group_index;
-static size_t group_count;               // groups that exist so far
-static size_t lowest_record[RUN_LEVELS]; // no record below has a bit on the level
-static size_t highest_retained;          // no record above has a bit on the retained level
 static struct runs_totals totals;
 static size_t lowest_retained_slices, highest_retained_slices; // since the allowance last faded
 static size_t most_slices;                                     // in use and retained together, since then
 static size_t grown_slices;                                    // clean ones taken since growth last purged others (R5)
 static size_t purging_slices;                                  // neither in use nor free now
 static uint32_t purge_turn;                                    // grows whenever a purge ends
-static uint8_t levels_reached[GROUP_SLICES + 1]; // length of the longest run → number of levels it reaches
 
 bool runs_start(void) {
-    groups = window_group_table();
-    group_index = window_group_index();
-    for (unsigned length = 0; length <= GROUP_SLICES; length++)
-        while (levels_reached[length] < RUN_LEVELS && run_levels[levels_reached[length]] <= length)
-            levels_reached[length]++;
+    groups_start();
     return true;
 }
 
-// Brings the index in line with a group whose bits have changed.
-static void group_update(size_t number) {
-    struct group *group = &groups[number];
-    struct index_record *record = &group_index[number / 64];
-    uint64_t bit = UINT64_C(1) << (number % 64);
-    unsigned longest = bits_longest_run(group->free);
-    unsigned reached = levels_reached[longest];
-    for (unsigned level = levels_reached[group->longest]; level < reached; level++) {
-        record->groups[level] |= bit;
-        if (lowest_record[level] > number / 64)
-            lowest_record[level] = number / 64;
-    }
-    for (unsigned level = levels_reached[group->longest]; level > reached; level--)
-        record->groups[level - 1] &= ~bit;
-    group->longest = (uint8_t)longest;
-    if ((group->free & ~group->clean) != 0) {
-        record->groups[RUN_LEVEL_RETAINED] |= bit;
-        if (highest_retained < number / 64)
-            highest_retained = number / 64;
-    } else {
-        record->groups[RUN_LEVEL_RETAINED] &= ~bit;
-    }
-}
-
-static uint32_t group_mask(unsigned start, unsigned length) {
-    return (uint32_t)(bits_low_mask(length) << start);
-}
-
-// Applies `change` to each group that [first, first + slices) touches.
-static void groups_visit(size_t first, size_t slices, void (*change)(struct group *, uint32_t mask)) {
-    while (slices > 0) {
-        unsigned start = (unsigned)(first % GROUP_SLICES);
-        unsigned length = slices < GROUP_SLICES - start ? (unsigned)slices : GROUP_SLICES - start;
-        change(&groups[first / GROUP_SLICES], group_mask(start, length));
-        group_update(first / GROUP_SLICES);
-        first += length;
-        slices -= length;
-    }
+// clean → will be resident
+static void group_clean_to_retained(struct group *group, uint32_t mask) {
+    mask &= group->clean;
+    unsigned purged = bits_count(group->marked & mask);
+    totals.retained_slices += bits_count(mask);
+    totals.refaulted_slices += purged;
+    totals.allowance_slices += purged; // R4
+    grown_slices += bits_count(mask);
+    group->clean &= ~mask;
+    group->marked |= mask;
 }
 
 // free → in use
 static void group_free_to_used(struct group *group, uint32_t mask) {
-    CHECK((group->free & mask) == mask); // R1
-    unsigned clean = bits_count(group->clean & mask);
-    totals.retained_slices -= bits_count(mask) - clean;
+    CHECK((group->free & mask) == mask);                                 // R1
+    group_clean_to_retained(group, group->is_huge ? GROUP_WHOLE : mask); // HP1
+    totals.retained_slices -= bits_count(mask);
     if (lowest_retained_slices > totals.retained_slices)
         lowest_retained_slices = totals.retained_slices;
     totals.free_slices -= bits_count(mask);
-    totals.in_use_slices += bits_count(mask);
-    unsigned purged = bits_count(group->purged & mask);
-    totals.refaulted_slices += purged;
+    store_relaxed(&totals.in_use_slices, totals.in_use_slices + bits_count(mask)); // read without the lock in runs_grow
     if (most_slices < totals.in_use_slices + totals.retained_slices)
         most_slices = totals.in_use_slices + totals.retained_slices;
-    totals.allowance_slices += purged; // R4; no program needs more than it had
-    if (totals.allowance_slices > most_slices)
+    if (totals.allowance_slices > most_slices) // R4; no program needs more than it had
         totals.allowance_slices = most_slices;
-    grown_slices += clean;
     group->free &= ~mask;
-    group->clean &= ~mask;
-    group->purged &= ~mask;
+    group->marked &= ~mask;
 }
 
 // in use → free, possibly resident
@@ -119,7 +56,7 @@ static void group_used_to_free(struct group *group, uint32_t mask) {
     CHECK((group->free & mask) == 0); // R1
     totals.retained_slices += bits_count(mask);
     totals.free_slices += bits_count(mask);
-    totals.in_use_slices -= bits_count(mask);
+    store_relaxed(&totals.in_use_slices, totals.in_use_slices - bits_count(mask)); // as above
     if (highest_retained_slices < totals.retained_slices)
         highest_retained_slices = totals.retained_slices;
     group->free |= mask;
@@ -148,7 +85,7 @@ static void group_purging_to_clean(struct group *group, uint32_t mask) {
     purging_slices -= bits_count(mask);
     group->free |= mask;
     group->clean |= mask;
-    group->purged |= mask;
+    group->marked |= mask;
 }
 
 // new → free and clean
@@ -158,63 +95,28 @@ static void group_new_to_clean(struct group *group, uint32_t mask) {
     group->clean |= mask;
 }
 
-static bool run_is_clean(size_t first, size_t slices) {
-    for (size_t slice = first; slice < first + slices; slice++)
-        if ((groups[slice / GROUP_SLICES].clean >> (slice % GROUP_SLICES) & 1) == 0)
-            return false;
-    return true;
+static void group_new_to_huge(struct group *group, uint32_t mask) {
+    group->is_huge = true;
+    group_new_to_clean(group, mask);
 }
 
-// Start of a run inside one group that begins at a multiple of `align`, or GROUP_SLICES.
-static unsigned group_find(const struct group *group, unsigned slices, unsigned align) {
-    uint32_t mask = group->free;
-    unsigned start = bits_find_run(mask, slices);
-    while (start < GROUP_SLICES && start % align != 0) { // at most 32 turns
-        mask &= ~group_mask(0, start + 1);
-        start = bits_find_run(mask, slices);
+// HP1: says anew whether groups are huge of which a run is about to take the first slices. Returns the first row of
+// those that change; further ones stay as they were. The lock is held.
+static struct huge_change groups_choose(size_t first, size_t slices) {
+    struct huge_change change = {0};
+    size_t last = (first + slices - 1) / GROUP_SLICES;
+    for (size_t number = first / GROUP_SLICES; number <= last; number++) {
+        struct group *group = &groups[number];
+        bool inside = number * GROUP_SLICES >= first && (number + 1) * GROUP_SLICES <= first + slices;
+        enum huge_place place = inside ? HUGE_IN_BLOCK : group->is_huge ? HUGE_ALREADY : HUGE_IN_HEAP;
+        bool wanted = group->clean == GROUP_WHOLE ? huge_is_wanted(place, totals.in_use_slices) : group->is_huge;
+        bool follows = change.groups > 0 && change.first + change.groups == number && change.wanted == wanted;
+        if (wanted == group->is_huge || (change.groups > 0 && !follows))
+            continue;
+        group->is_huge = wanted;
+        change = (struct huge_change){follows ? change.first : number, change.groups + 1, wanted};
     }
-    return start;
-}
-
-// Lowest run of at most a group, inside a group.
-static size_t find_in_group(unsigned slices, unsigned align) {
-    unsigned level = 0;
-    while (run_levels[level] < slices)
-        level++;
-    size_t records = (group_count + 63) / 64;
-    size_t record = lowest_record[level];
-    for (; record < records; record++) {
-        uint64_t candidates = group_index[record].groups[level];
-        if (candidates == 0 && record == lowest_record[level])
-            lowest_record[level]++;
-        for (; candidates != 0; candidates &= candidates - 1) {
-            size_t number = record * 64 + bits_lowest(candidates);
-            unsigned start = group_find(&groups[number], slices, align);
-            if (start < GROUP_SLICES)
-                return number * GROUP_SLICES + start;
-        }
-    }
-    return NO_SLICE;
-}
-
-// Lowest row of wholly free groups that holds a longer run.
-static size_t find_across_groups(size_t slices, size_t align) {
-    size_t want = (slices + GROUP_SLICES - 1) / GROUP_SLICES;
-    size_t step = align > GROUP_SLICES ? align / GROUP_SLICES : 1;
-    size_t have = 0;
-    for (size_t number = lowest_record[RUN_LEVEL_WHOLE] * 64; number < group_count; number++) {
-        bool whole = group_index[number / 64].groups[RUN_LEVEL_WHOLE] >> (number % 64) & 1;
-        have = whole && (have > 0 || number % step == 0) ? have + 1 : 0;
-        if (have == want)
-            return (number + 1 - want) * GROUP_SLICES;
-    }
-    return NO_SLICE;
-}
-
-static size_t find_run(size_t slices, size_t align) {
-    if (slices <= GROUP_SLICES && align <= GROUP_SLICES)
-        return find_in_group((unsigned)slices, (unsigned)align);
-    return find_across_groups(slices, align);
+    return change;
 }
 
 // Adds new slices at the window's end. False: there are none.
@@ -224,9 +126,13 @@ static bool runs_grow(size_t slices) {
     lock_acquire(&runs_grow_lock);
     bool grown = window_extend(slices, &first, &count);
     if (grown) {
+        // The kernel is told before another thread can touch a page.
+        bool huge = huge_is_wanted(HUGE_IN_HEAP, load_relaxed(&totals.in_use_slices)); // a hint
+        struct huge_change change = {first / GROUP_SLICES, huge ? count / GROUP_SLICES : 0, true};
+        huge_tell(&change);
         lock_acquire(&runs_lock);
         group_count = (first + count) / GROUP_SLICES;
-        groups_visit(first, count, group_new_to_clean);
+        groups_visit(first, count, huge ? group_new_to_huge : group_new_to_clean);
         lock_release(&runs_lock);
     }
     lock_release(&runs_grow_lock);
@@ -244,19 +150,24 @@ static size_t growth_keeps(void) {
     return keep > most ? keep : most;
 }
 
+static bool purge_down_to(size_t keep_slices, enum purgeable how);
+
 // One try, without growing the window.
-static size_t take_free(size_t slices, size_t align, bool *clean) {
+static size_t take_free(size_t slices, size_t align, bool *zeroed) {
+    struct huge_change change = {0};
     lock_acquire(&runs_lock);
-    size_t first = find_run(slices, align);
+    size_t first = groups_find(slices, align);
     if (first != NO_SLICE) {
-        *clean = run_is_clean(first, slices);
+        *zeroed = groups_are_zero(first, slices);
+        change = groups_choose(first, slices);
         groups_visit(first, slices, group_free_to_used);
     }
     size_t keep = growth_keeps();
     bool over = totals.retained_slices > keep;
     lock_release(&runs_lock);
+    huge_tell(&change);
     if (UNLIKELY(over))
-        runs_purge(keep << SLICE_SHIFT);
+        purge_down_to(keep, PURGEABLE_EASILY);
     return first;
 }
 
@@ -275,30 +186,29 @@ static bool wait_for_purge(void) {
     return purging;
 }
 
-size_t runs_take(size_t slices, size_t align, bool *clean) {
+size_t runs_take(size_t slices, size_t align, bool *zeroed) {
     CHECK(slices > 0 && bits_is_power_of_two(align));
     // Growing may be beaten to its new slices by others, and purges under way hold some back; the bound is for safety.
     for (int try = 0; try < 1000; try++) {
-        size_t first = take_free(slices, align, clean);
+        size_t first = take_free(slices, align, zeroed);
         if (first != NO_SLICE)
             return first;
         if (!runs_grow(align > GROUP_SLICES ? slices + align : slices) && !wait_for_purge())
-            return take_free(slices, align, clean);
+            return take_free(slices, align, zeroed);
     }
     return NO_SLICE;
 }
 
 bool runs_take_behind(size_t end, size_t slices) {
-    bool taken = false;
+    struct huge_change change = {0};
     lock_acquire(&runs_lock);
-    if (end + slices <= group_count * GROUP_SLICES) {
-        taken = true;
-        for (size_t slice = end; slice < end + slices && taken; slice++)
-            taken = groups[slice / GROUP_SLICES].free >> (slice % GROUP_SLICES) & 1;
-        if (taken)
-            groups_visit(end, slices, group_free_to_used);
+    bool taken = groups_are_free(end, slices);
+    if (taken) {
+        change = groups_choose(end, slices);
+        groups_visit(end, slices, group_free_to_used);
     }
     lock_release(&runs_lock);
+    huge_tell(&change);
     return taken;
 }
 
@@ -312,29 +222,39 @@ static size_t retain_bound_bytes(void) {
 struct run {
     size_t first;
     size_t slices;
+    bool splits; // a huge page
 };
 
+// The highest retained run of a group, at most `most` slices of it, or all of it where it lies in a huge page.
+static struct run group_begin_purge(size_t number, size_t most) {
+    struct group *group = &groups[number];
+    uint32_t retained = group->free & ~group->clean;
+    unsigned end = bits_highest(retained) + 1;
+    unsigned start = end;
+    while (start > 0 && (retained >> (start - 1) & 1) != 0 && (group->is_huge || end - start < most))
+        start--;
+    struct run run = {number * GROUP_SLICES + start, end - start, group->is_huge && end - start < GROUP_SLICES};
+    group->is_huge = group->is_huge && !run.splits; // HP3
+    groups_visit(run.first, run.slices, group_free_to_purging);
+    return run;
+}
+
 // Marks retained runs, from the highest group down, as being purged until at most `keep` slices remain retained.
-static unsigned purge_begin(struct run *runs, size_t keep) {
+static unsigned purge_begin(struct run *runs, size_t keep, enum purgeable how) {
     unsigned count = 0;
-    for (size_t record = highest_retained + 1;
-         record-- > 0 && count < PURGE_BATCH_RUNS && totals.retained_slices > keep;) {
-        while (group_index[record].groups[RUN_LEVEL_RETAINED] != 0 && count < PURGE_BATCH_RUNS &&
-               totals.retained_slices > keep) {
-            size_t number = record * 64 + bits_highest(group_index[record].groups[RUN_LEVEL_RETAINED]);
-            struct group *group = &groups[number];
-            uint32_t retained = group->free & ~group->clean;
-            unsigned end = bits_highest(retained) + 1;
-            unsigned start = end;
-            while (start > 0 && (retained >> (start - 1) & 1) != 0 && end - start < totals.retained_slices - keep)
-                start--;
-            runs[count++] = (struct run){number * GROUP_SLICES + start, end - start};
-            groups_visit(number * GROUP_SLICES + start, end - start, group_free_to_purging);
-        }
-        if (group_index[record].groups[RUN_LEVEL_RETAINED] == 0)
-            highest_retained = record == 0 ? 0 : record - 1;
+    while (count < PURGE_BATCH_RUNS && totals.retained_slices > keep) {
+        size_t number = groups_find_purgeable(how);
+        if (number == NO_SLICE)
+            break;
+        runs[count++] = group_begin_purge(number, totals.retained_slices - keep);
     }
     return count;
+}
+
+static bool purge_run(const struct run *run) {
+    struct huge_change change = {run->first / GROUP_SLICES, run->splits, false};
+    huge_tell(&change);
+    return os_purge(window_address(run->first), run->slices << SLICE_SHIFT);
 }
 
 static void purge_end(const struct run *runs, const bool *purged, unsigned count) {
@@ -347,25 +267,30 @@ static void purge_end(const struct run *runs, const bool *purged, unsigned count
     os_wake_all(&purge_turn);
 }
 
-bool runs_purge(size_t keep_bytes) {
+static bool purge_down_to(size_t keep_slices, enum purgeable how) {
     struct run runs[PURGE_BATCH_RUNS];
     bool purged[PURGE_BATCH_RUNS];
     bool any = false;
     // Ends when enough is clean, or when the kernel keeps what it is asked to take (locked memory).
     for (bool all = true; all;) {
         lock_acquire(&runs_lock);
-        unsigned count = purge_begin(runs, keep_bytes >> SLICE_SHIFT);
+        unsigned count = purge_begin(runs, keep_slices, how);
         lock_release(&runs_lock);
         if (count == 0)
             break;
         for (unsigned i = 0; i < count; i++) {
-            purged[i] = os_purge(window_address(runs[i].first), runs[i].slices << SLICE_SHIFT);
+            purged[i] = purge_run(&runs[i]);
             all = all && purged[i];
             any = any || purged[i];
         }
         purge_end(runs, purged, count);
     }
     return any;
+}
+
+bool runs_purge(size_t keep_bytes) {
+    bool easily = purge_down_to(keep_bytes >> SLICE_SHIFT, PURGEABLE_EASILY);
+    return purge_down_to(keep_bytes >> SLICE_SHIFT, PURGEABLE) || easily;
 }
 
 // R4: what was never used while many times the allowance went by is not needed. The lock is held.

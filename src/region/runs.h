@@ -1,7 +1,8 @@
 // Runs: neighbouring slices of the window, handed out and taken back; purged when too much of them lies idle.
 //
 // R1. A slice is in use, free, or on its way to be purged (neither). `free` says free; `clean`, of a free slice, says
-//     that it was never touched or has been purged: it reads as zero and occupies no memory.
+//     that it was never touched or has been purged: it reads as zero and occupies no memory. A free slice of a huge
+//     page that others use is not clean.
 // R2. Retained = free and not clean. After runs_give it is at most the bound (options retain_min, retain_share) and the
 //     refault allowance, but for what others are purging at that moment.
 // R3. The lowest group that has room serves first, so that a small heap sits in one huge page and high groups drain;
@@ -32,8 +33,8 @@ struct runs_totals {
 };
 
 // Takes `slices` neighbouring slices whose first is a multiple of `align` slices (a power of two). Returns the first,
-// NO_SLICE where there is no memory. *clean: all of it reads as zero. Words and info are the caller's to set.
-INTERNAL size_t runs_take(size_t slices, size_t align, bool *clean);
+// NO_SLICE where there is no memory. *zeroed: all of it reads as zero. Words and info are the caller's to set.
+INTERNAL size_t runs_take(size_t slices, size_t align, bool *zeroed);
 // Gives slices back; their words are 0 already.
 INTERNAL void runs_give(size_t first, size_t slices);
 // Takes the free slices right behind a run; false where they are not free.

@@ -1,6 +1,7 @@
 // Makes slabs, takes blocks out of them, ends them.
 #include "slab/slab.h"
 
+#include "region/huge.h"
 #include "region/meta.h"
 #include "region/runs.h"
 #include "sys/os.h"
@@ -53,11 +54,11 @@ void slab_set_holder(struct slab *slab, struct holder *holder) {
 
 struct slab *slab_make(unsigned class_index, struct holder *holder) {
     const struct size_class *row = &size_classes[class_index];
-    bool clean;
+    bool zeroed;
     struct slab *slab = descriptor_take(row);
     if (slab == NULL)
         return NULL;
-    size_t first = runs_take(row->slices, 1, &clean);
+    size_t first = runs_take(row->slices, 1, &zeroed);
     if (first == NO_SLICE) {
         list_init(&slab->link);
         descriptor_give(slab, row);
@@ -67,6 +68,7 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
     slab->first_slice = (uint32_t)first;
     slab->class_index = (uint8_t)class_index;
     slab->next_word = 0;
+    slab->zeroed = zeroed;
     store_relaxed(&slab->carved, 0);
     for (unsigned i = 0; i < row->words; i++)
         store_relaxed(&slab->bits[i], 0);
@@ -76,6 +78,7 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
     // release: whoever reads this state sees a descriptor that is complete; pairs with the loads in put.c
     store_release(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
     shared_add(&slab_totals[class_index].made, 1);
+    shared_add(&huge_sparse_slices, row->slices); // until it is carved
     return slab;
 }
 
@@ -85,6 +88,8 @@ void slab_give_back(struct slab *slab) {
     size_t first = slab->first_slice;
     CHECK(slab_state_of(word) == SLAB_LEASED && slab_is_wholly_free(slab));
     shared_add(&slab_totals[slab->class_index].returned, 1);
+    if (!slab_is_carved(slab))
+        shared_add(&huge_sparse_slices, -(size_t)row->slices);
     for (unsigned i = 0; i < row->slices; i++) {
         window_show_all(first + i, CLASS_NONE);
         store_relaxed(&window.info[first + i], 0);
@@ -129,7 +134,7 @@ unsigned slab_take(struct slab *slab, void **end, unsigned want) {
         }
         number = number + 1 == words ? 0 : number + 1;
     }
-    slab->next_word = (uint8_t)number;
+    slab->next_word = number & 127;
     return count;
 }
 
@@ -143,6 +148,8 @@ unsigned slab_carve(struct slab *slab, void **end, unsigned want) {
     for (unsigned i = 0; i < count; i++, block += bytes)
         *--end = block;
     store_relaxed(&slab->carved, (uint16_t)(carved + count));
+    if (count > 0 && count == left)
+        shared_add(&huge_sparse_slices, -(size_t)size_classes[slab->class_index].slices);
     return count;
 }
 

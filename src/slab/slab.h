@@ -48,7 +48,8 @@ struct slab {
     uint32_t first_slice;
     uint16_t carved; // blocks handed out at least once; written by the lessee (S2), read by all
     uint8_t class_index;
-    uint8_t next_word;     // where the lessee's next search of the bitmap starts
+    uint8_t next_word : 7; // where the lessee's next search of the bitmap starts
+    uint8_t zeroed : 1;    // blocks that were never handed out read as zero
     struct list link;      // in the depot, or among free descriptors
     struct holder *holder; // last lessee
     uint64_t bits[];       // size_class.words of them

@@ -23,6 +23,7 @@ SHARED struct options options;
 enum { OPTION_FASTLANE_OFF, OPTION_FASTLANE_ON };
 enum { OPTION_ON_FAULT_ABORT, OPTION_ON_FAULT_CONTINUE };
 enum { OPTION_STATS_OFF, OPTION_STATS_TEXT, OPTION_STATS_JSON };
+enum { OPTION_HUGE_PAGES_OFF, OPTION_HUGE_PAGES_AUTO, OPTION_HUGE_PAGES_ON };
 
 // Reads the environment; after os_start. What is wrong is said in one line each on standard error, and the default
 // stays.

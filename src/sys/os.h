@@ -39,6 +39,11 @@ INTERNAL bool os_purge(void *address, size_t bytes);
 INTERNAL bool os_remap_in_place(void *address, size_t old_bytes, size_t new_bytes);
 // Moves a mapping's pages over another mapping, which is replaced. False: nothing has changed.
 INTERNAL bool os_remap_to(void *address, size_t old_bytes, void *place, size_t new_bytes);
+// Asks the kernel for huge pages in a range from now on, or for none: a wish.
+INTERNAL void os_want_huge_pages(void *address, size_t bytes);
+INTERNAL void os_refuse_huge_pages(void *address, size_t bytes);
+// True where the kernel has huge pages of that size for who asks.
+INTERNAL bool os_has_huge_pages(size_t bytes);
 // Names the mapping in /proc/PID/maps where the kernel can.
 INTERNAL void os_name(void *address, size_t bytes, const char *name);
 

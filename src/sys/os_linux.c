@@ -176,6 +176,47 @@ bool os_remap_to(void *address, size_t old_bytes, void *place, size_t new_bytes)
     return memory != MAP_FAILED;
 }
 
+static void os_advise(void *address, size_t bytes, int advice) {
+    int saved = errno;
+    madvise(address, bytes, advice); // nothing depends on it
+    errno = saved;
+}
+
+void os_want_huge_pages(void *address, size_t bytes) {
+    os_advise(address, bytes, MADV_HUGEPAGE);
+}
+
+void os_refuse_huge_pages(void *address, size_t bytes) {
+    os_advise(address, bytes, MADV_NOHUGEPAGE);
+}
+
+// The start of a file, as text; empty where it can't be read.
+static void os_read_file(const char *path, char *text, size_t size) {
+    int saved = errno;
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = file >= 0 ? read(file, text, size - 1) : 0;
+    if (file >= 0)
+        close(file);
+    text[length > 0 ? length : 0] = '\0';
+    errno = saved;
+}
+
+static size_t os_read_number(const char *digit) {
+    size_t number = 0;
+    for (; *digit >= '0' && *digit <= '9'; digit++)
+        number = number * 10 + (size_t)(*digit - '0');
+    return number;
+}
+
+bool os_has_huge_pages(size_t bytes) {
+    char text[64];
+    os_read_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text);
+    if (os_read_number(text) != bytes)
+        return false;
+    os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
+    return text[0] != '\0' && strstr(text, "[never]") == NULL;
+}
+
 void os_name(void *address, size_t bytes, const char *name) {
     int saved = errno;
     prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);
@@ -216,23 +257,12 @@ void os_sleep(unsigned microseconds) {
 }
 
 size_t os_resident_bytes(void) {
-    int saved = errno;
     char text[128];
-    size_t pages = 0;
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : 0;
-    if (file >= 0)
-        close(file);
-    if (length > 0) {
-        text[length] = '\0';
-        const char *digit = text;
-        while (*digit != '\0' && *digit != ' ')
-            digit++;
-        for (digit += *digit == ' '; *digit >= '0' && *digit <= '9'; digit++)
-            pages = pages * 10 + (size_t)(*digit - '0');
-    }
-    errno = saved;
-    return pages * os_facts.page_bytes;
+    os_read_file("/proc/self/statm", text, sizeof text);
+    const char *digit = text;
+    while (*digit != '\0' && *digit != ' ')
+        digit++;
+    return os_read_number(digit + (*digit == ' ')) * os_facts.page_bytes;
 }
 
 void os_write(int descriptor, const char *text, size_t length) {

@@ -102,6 +102,17 @@ static size_t model_lowest_group(size_t slices) {
     return model.known / GROUP_SLICES;
 }
 
+// Where the model's lowest free run of that length starts.
+static size_t model_lowest_run(size_t slices) {
+    size_t length = 0;
+    for (size_t slice = 0; slice < model.known; slice++) {
+        length = model.slices[slice] == SLICE_FREE ? length + 1 : 0;
+        if (length == slices)
+            return slice + 1 - slices;
+    }
+    return NO_SLICE;
+}
+
 static void model_take(struct random *random) {
     size_t slices = 1 + random_below(random, random_below(random, 4) == 0 ? 200 : 32);
     size_t align = random_below(random, 3) != 0 ? 1 : (size_t)1 << random_below(random, 8);
@@ -113,6 +124,8 @@ static void model_take(struct random *random) {
     if (align == 1 && is_indexed_length(slices)) // R3
         assert_int_equal(first / GROUP_SLICES, lowest);
     model_grow();
+    if (align == 1 && slices > GROUP_SLICES)
+        assert_int_equal(first, model_lowest_run(slices));
     model_set(first, slices, SLICE_FREE, SLICE_USED);
     for (size_t slice = first; slice < first + slices; slice++) {
         assert_true(!clean || is_zero(address_of(slice), 64));

@@ -8,6 +8,10 @@
 
 #include "region/meta.c"
 
+#include "region/groups.c"
+
+#include "region/huge.c"
+
 #include "region/runs.c"
 
 #include "slab/slab.c"

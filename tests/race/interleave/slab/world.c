@@ -47,6 +47,21 @@ bool os_purge(void *address, size_t bytes) {
     return true;
 }
 
+bool os_has_huge_pages(size_t bytes) {
+    (void)bytes;
+    return false;
+}
+
+void os_want_huge_pages(void *address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+}
+
+void os_refuse_huge_pages(void *address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+}
+
 void os_name(void *address, size_t bytes, const char *name) {
     (void)address;
     (void)bytes;

@@ -1,0 +1,182 @@
+// Groups and their index.
+#include "region/groups.h"
+
+// The index has a bit a group on each level; level i: the group has a free run of run_levels[i] slices. The lengths are
+// those that size classes ask for, then coarser.
+static const uint8_t run_levels[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32};
+#define RUN_LEVELS COUNT_OF(run_levels)
+#define RUN_LEVEL_HALF (RUN_LEVELS - 3)
+
+struct index_record {
+    uint64_t groups[RUN_LEVELS]; // bit g: group 64 * record + g
+    uint64_t purgeable[2];       // by enum purgeable
+};
+_Static_assert(sizeof(struct index_record) <= WINDOW_INDEX_RECORD_BYTES, "index records must fit their table");
+
+INTERNAL struct group *groups;
+INTERNAL size_t group_count;
+static struct index_record *group_index;
+static size_t lowest_record[RUN_LEVELS];         // no record below has a bit on the level
+static size_t highest_purgeable[2];              // no record above has a bit on the level
+static uint8_t levels_reached[GROUP_SLICES + 1]; // length of the longest run → number of levels it reaches
+
+void groups_start(void) {
+    groups = window_group_table();
+    group_index = window_group_index();
+    for (unsigned length = 0; length <= GROUP_SLICES; length++)
+        while (levels_reached[length] < RUN_LEVELS && run_levels[levels_reached[length]] <= length)
+            levels_reached[length]++;
+}
+
+static void index_purgeable(size_t number, enum purgeable how, bool purgeable) {
+    uint64_t *bits = &group_index[number / 64].purgeable[how];
+    uint64_t bit = UINT64_C(1) << (number % 64);
+    *bits = purgeable ? *bits | bit : *bits & ~bit;
+    size_t *highest = &highest_purgeable[how];
+    if (purgeable && *highest < number / 64)
+        *highest = number / 64;
+}
+
+// Brings the index in line with a group whose bits have changed.
+static void group_update(size_t number) {
+    struct group *group = &groups[number];
+    struct index_record *record = &group_index[number / 64];
+    uint64_t bit = UINT64_C(1) << (number % 64);
+    unsigned longest = bits_longest_run(group->free);
+    unsigned reached = levels_reached[longest];
+    for (unsigned level = levels_reached[group->longest]; level < reached; level++) {
+        record->groups[level] |= bit;
+        if (lowest_record[level] > number / 64)
+            lowest_record[level] = number / 64;
+    }
+    for (unsigned level = levels_reached[group->longest]; level > reached; level--)
+        record->groups[level - 1] &= ~bit;
+    group->longest = (uint8_t)longest;
+    bool retained = (group->free & ~group->clean) != 0;
+    index_purgeable(number, PURGEABLE, retained);
+    index_purgeable(number, PURGEABLE_EASILY, retained && (!group->is_huge || group->free == GROUP_WHOLE));
+}
+
+void groups_visit(size_t first, size_t slices, void (*change)(struct group *, uint32_t mask)) {
+    while (slices > 0) {
+        unsigned start = (unsigned)(first % GROUP_SLICES);
+        unsigned length = slices < GROUP_SLICES - start ? (unsigned)slices : GROUP_SLICES - start;
+        change(&groups[first / GROUP_SLICES], group_mask(start, length));
+        group_update(first / GROUP_SLICES);
+        first += length;
+        slices -= length;
+    }
+}
+
+bool groups_are_zero(size_t first, size_t slices) {
+    for (size_t slice = first; slice < first + slices; slice++) {
+        const struct group *group = &groups[slice / GROUP_SLICES];
+        if (((group->clean | group->marked) >> (slice % GROUP_SLICES) & 1) == 0)
+            return false;
+    }
+    return true;
+}
+
+// Start of a run inside one group that begins at a multiple of `align`, or GROUP_SLICES.
+static unsigned group_find(const struct group *group, unsigned slices, unsigned align) {
+    uint32_t mask = group->free;
+    unsigned start = bits_find_run(mask, slices);
+    while (start < GROUP_SLICES && start % align != 0) { // at most 32 turns
+        mask &= ~group_mask(0, start + 1);
+        start = bits_find_run(mask, slices);
+    }
+    return start;
+}
+
+// Lowest run of at most a group, inside a group.
+static size_t find_in_group(unsigned slices, unsigned align) {
+    unsigned level = 0;
+    while (run_levels[level] < slices)
+        level++;
+    size_t records = (group_count + 63) / 64;
+    size_t record = lowest_record[level];
+    for (; record < records; record++) {
+        uint64_t candidates = group_index[record].groups[level];
+        if (candidates == 0 && record == lowest_record[level])
+            lowest_record[level]++;
+        for (; candidates != 0; candidates &= candidates - 1) {
+            size_t number = record * 64 + bits_lowest(candidates);
+            unsigned start = group_find(&groups[number], slices, align);
+            if (start < GROUP_SLICES)
+                return number * GROUP_SLICES + start;
+        }
+    }
+    return NO_SLICE;
+}
+
+static unsigned group_free_head(size_t number) {
+    uint32_t used = ~groups[number].free;
+    return used == 0 ? GROUP_SLICES : bits_lowest(used);
+}
+
+static unsigned group_free_tail(size_t number) {
+    uint32_t used = ~groups[number].free;
+    return used == 0 ? GROUP_SLICES : GROUP_SLICES - 1 - bits_highest(used);
+}
+
+// Whether the free run from `first` on, which comes into a group, is long enough. Returns its first slice that is
+// aligned, or NO_SLICE; *next: the group behind the last that was looked at.
+static size_t find_from(size_t first, size_t number, size_t slices, size_t align, size_t *next) {
+    size_t start = bits_align_up(first, align);
+    size_t end = number * GROUP_SLICES;
+    for (unsigned head = GROUP_SLICES; head == GROUP_SLICES && number < group_count && end < start + slices; number++) {
+        head = group_free_head(number);
+        end += head;
+    }
+    *next = number;
+    return end >= start + slices ? start : NO_SLICE;
+}
+
+// Lowest run that is longer than a group: half of a group is free somewhere in it, which the index knows.
+static size_t find_across_groups(size_t slices, size_t align) {
+    size_t *lowest = &lowest_record[RUN_LEVEL_HALF];
+    size_t next = 0; // the runs that come into lower groups have been looked at
+    size_t found = NO_SLICE;
+    for (size_t record = *lowest; record < (group_count + 63) / 64; record++) {
+        uint64_t candidates = group_index[record].groups[RUN_LEVEL_HALF];
+        if (candidates == 0 && record == *lowest)
+            ++*lowest;
+        for (; candidates != 0; candidates &= candidates - 1) {
+            size_t number = record * 64 + bits_lowest(candidates);
+            size_t before = number > 0 ? group_free_tail(number - 1) : 0;
+            if (number >= next)
+                found = find_from(number * GROUP_SLICES - before, number, slices, align, &next);
+            if (found == NO_SLICE && number + 1 >= next)
+                found =
+                    find_from((number + 1) * GROUP_SLICES - group_free_tail(number), number + 1, slices, align, &next);
+            if (found != NO_SLICE)
+                return found;
+        }
+    }
+    return NO_SLICE;
+}
+
+size_t groups_find(size_t slices, size_t align) {
+    if (slices <= GROUP_SLICES && align <= GROUP_SLICES)
+        return find_in_group((unsigned)slices, (unsigned)align);
+    return find_across_groups(slices, align);
+}
+
+bool groups_are_free(size_t first, size_t slices) {
+    if (first + slices > group_count * GROUP_SLICES)
+        return false;
+    for (size_t slice = first; slice < first + slices; slice++)
+        if ((groups[slice / GROUP_SLICES].free >> (slice % GROUP_SLICES) & 1) == 0)
+            return false;
+    return true;
+}
+
+size_t groups_find_purgeable(enum purgeable how) {
+    size_t *highest = &highest_purgeable[how];
+    while (group_index[*highest].purgeable[how] == 0) {
+        if (*highest == 0)
+            return NO_SLICE;
+        --*highest;
+    }
+    return *highest * 64 + bits_highest(group_index[*highest].purgeable[how]);
+}

@@ -1,0 +1,46 @@
+// Groups of slices: what of each is free, and an index that finds the lowest run of a length, or the highest that can
+// be purged. All of it under runs_lock; what the bits mean is in region/runs.h.
+#ifndef REGION_GROUPS_H
+#define REGION_GROUPS_H
+
+#include "base/bits.h"
+#include "region/window.h"
+
+struct group {
+    uint32_t free;   // R1, a bit a slice
+    uint32_t clean;  // subset of free
+    uint32_t marked; // subset of free: a clean one was resident before; another one reads as zero nonetheless (HP1)
+    uint8_t longest; // longest run of free bits
+    bool is_huge;    // HP1
+    uint8_t padding[2];
+};
+#define GROUP_WHOLE UINT32_MAX
+_Static_assert(GROUP_SLICES == 32, "a bit a slice");
+_Static_assert(sizeof(struct group) <= WINDOW_GROUP_RECORD_BYTES, "group records must fit their table");
+
+SHARED struct group *groups;
+SHARED size_t group_count; // those that exist so far
+
+ALWAYS_INLINE uint32_t group_mask(unsigned start, unsigned length) {
+    return (uint32_t)(bits_low_mask(length) << start);
+}
+
+// What can be purged of a group: free slices that are not clean. Easily: no huge page has to be split for it.
+enum purgeable {
+    PURGEABLE,
+    PURGEABLE_EASILY,
+};
+
+INTERNAL void groups_start(void);
+// Applies `change` to each group that [first, first + slices) touches, and brings the index in line.
+INTERNAL void groups_visit(size_t first, size_t slices, void (*change)(struct group *group, uint32_t mask));
+// Start of the lowest free run of that length that begins at a multiple of `align`; NO_SLICE: there is none. Up to a
+// group's length it lies in one group.
+INTERNAL size_t groups_find(size_t slices, size_t align);
+INTERNAL bool groups_are_free(size_t first, size_t slices);
+// All of a free run reads as zero.
+INTERNAL bool groups_are_zero(size_t first, size_t slices);
+// The highest group of which something can be purged; NO_SLICE: there is none.
+INTERNAL size_t groups_find_purgeable(enum purgeable how);
+
+#endif
