@@ -89,16 +89,21 @@ size_t call_usable_bytes(const void *block) {
     return big_usable_bytes(block);
 }
 
+// A block of more than CLASS_FINE_MAX: clearing one that reads as zero would cost more than the cold path.
+static void *take_zeroed(size_t bytes, bool *zeroed) {
+    unsigned class_index = bytes <= CLASS_LARGE_MAX ? class_of_large(bytes) : CLASS_NONE;
+    void *block = stack_pop(class_index);
+    if (block != NULL || !heap_process_start())
+        return block;
+    return class_index != CLASS_NONE ? heap_refill_zeroed(class_index, zeroed) : take_big(bytes, 1, zeroed);
+}
+
 void *call_calloc(size_t count, size_t bytes) {
     size_t total;
     if (UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return call_no_memory();
     bool zeroed = false;
-    void *block;
-    if (total <= CLASS_LARGE_MAX)
-        block = call_malloc(total);
-    else
-        block = heap_process_start() ? take_big(total, 1, &zeroed) : NULL;
+    void *block = LIKELY(total <= CLASS_FINE_MAX) ? call_malloc(total) : take_zeroed(total, &zeroed);
     if (UNLIKELY(block == NULL))
         return call_no_memory();
     return zeroed ? block : memset(block, 0, total);
@@ -121,9 +126,18 @@ void *call_aligned(size_t bytes, size_t align) {
     return block != NULL ? block : call_no_memory();
 }
 
+// What to ask for in place of `bytes`: a block that outgrows its own by a small step is likely to go on growing by
+// such steps, and gets room for some.
+static size_t with_headroom(size_t old_bytes, size_t bytes) {
+    size_t step = old_bytes / REALLOC_STEP_SHARE < BLOCK_ALIGN ? BLOCK_ALIGN : old_bytes / REALLOC_STEP_SHARE;
+    size_t more = old_bytes + old_bytes / REALLOC_HEADROOM_SHARE;
+    bool steps = bytes > old_bytes && bytes - old_bytes <= step;
+    return steps && more > bytes && more <= CLASS_LARGE_MAX ? more : bytes;
+}
+
 // A new block with the old one's content.
 static void *move_block(void *block, size_t old_bytes, size_t bytes) {
-    void *moved = call_malloc(bytes);
+    void *moved = call_malloc(with_headroom(old_bytes, bytes));
     if (moved == NULL)
         return NULL;
     memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);

@@ -104,6 +104,8 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
 void heap_flatten_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
-    if (own->depth > start_depth(snapshot_now(), class_index))
+    bool lasts = class_index >= CLASS_FIRST_LARGE && own->flush_streak >= STACK_LARGE_SHRINK_FLUSHES;
+    unsigned least = lasts ? 1 : start_depth(snapshot_now(), class_index);
+    if (own->depth > least)
         heap_set_depth(heap, class_index, own->depth / 2);
 }

@@ -75,6 +75,8 @@ struct heap {
 
 // A block of the class by the cold path, for a thread with or without a heap. NULL: no memory.
 INTERNAL void *heap_refill(unsigned class_index);
+// The same, one block at a time, so that it is known whether it reads as zero.
+INTERNAL void *heap_refill_zeroed(unsigned class_index, bool *zeroed);
 // Takes back a block of a slab by the cold path.
 INTERNAL void heap_take_back(void *block, const struct slab *slab);
 

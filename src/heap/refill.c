@@ -55,7 +55,8 @@ static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **e
     return count;
 }
 
-static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, unsigned want) {
+// *zeroed: the blocks read as zero.
+static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, unsigned want, bool *zeroed) {
     struct heap_class *own = &heap->classes[class_index];
     unsigned count = 0;
     while (count == 0) { // a second turn where the slab was carved already; a third where a block came back just then
@@ -66,6 +67,7 @@ static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, 
         if (own->fresh == NULL)
             break;
         count = slab_carve(own->fresh, end, want);
+        *zeroed = count != 0 && own->fresh->zeroed;
         count = count != 0 ? count : slab_take(own->fresh, end, want);
         if (slab_is_carved(own->fresh))
             heap_leave_exhausted(&own->fresh);
@@ -74,9 +76,10 @@ static unsigned heap_carve(struct heap *heap, unsigned class_index, void **end, 
 }
 
 unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want) {
+    bool zeroed;
     unsigned count = heap_take_used(heap, class_index, end, want);
     if (count == 0)
-        count = heap_carve(heap, class_index, end, want);
+        count = heap_carve(heap, class_index, end, want, &zeroed);
     count_add(&heap->classes[class_index].counters.refilled_blocks, count);
     return count;
 }
@@ -150,6 +153,25 @@ static void *heap_refill_own(struct heap *heap, unsigned class_index) {
 static void *heap_refill_spare(unsigned class_index) {
     void *block;
     return registry.spare != NULL && heap_take(registry.spare, class_index, &block + 1, 1) == 1 ? block : NULL;
+}
+
+static void *heap_take_one_zeroed(struct heap *heap, unsigned class_index, bool *zeroed) {
+    void *block;
+    heap_look_around(heap, class_index);
+    heap->classes[class_index].last_turn = ++heap->turn;
+    unsigned count = heap_take_used(heap, class_index, &block + 1, 1);
+    if (count == 0)
+        count = heap_carve(heap, class_index, &block + 1, 1, zeroed);
+    count_add(&heap->classes[class_index].counters.refilled_blocks, count);
+    return count == 1 ? block : NULL;
+}
+
+void *heap_refill_zeroed(unsigned class_index, bool *zeroed) {
+    *zeroed = false;
+    struct heap *heap = heap_enter();
+    void *block = heap != NULL ? heap_take_one_zeroed(heap, class_index, zeroed) : NULL;
+    heap_leave(heap);
+    return block != NULL ? block : heap_refill(class_index);
 }
 
 void *heap_refill(unsigned class_index) {

@@ -89,8 +89,9 @@ struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned w
         depot_remove(depot, slab);
         // D1; relaxed: only holders of the lock and the lessee act on LISTED and LEASED, freeing threads on FULL
         store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
-        if (slab->holder != holder)
+        if (class_is_held(class_index) && slab->holder != holder)
             slab_set_holder(slab, holder);
+        slab->holder = holder; // of other classes all threads see the same
     }
     lock_release(&depot->lock);
     return slab;

@@ -65,7 +65,7 @@ unsigned class_of_aligned(size_t bytes, size_t align) {
         return CLASS_NONE;
     // The next power of two ends the search (C2).
     for (unsigned class_index = class_of(least); class_index < CLASS_COUNT; class_index++)
-        if (class_bytes(class_index) % align == 0)
+        if ((class_bytes(class_index) & (align - 1)) == 0)
             return class_index;
     return CLASS_NONE;
 }

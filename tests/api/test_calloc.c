@@ -159,6 +159,30 @@ static void a_large_fresh_block_is_not_written(void **state) {
     call.free(block);
 }
 
+// Large blocks are not cleared where they read as zero already: fresh ones, purged ones, those of a huge page.
+static void large_blocks_are_zeroed_wherever_they_come_from(void **state) {
+    enum { BLOCKS = 64, STEPS = 2000 };
+    static const size_t sizes[] = {33000, 65536, 100000, 262144, 900000, 1048576, 1500000, 4194304};
+    uint32_t random = 12345;
+    char *blocks[BLOCKS] = {NULL};
+    (void)state;
+    for (size_t step = 0; step < STEPS; step++) {
+        random = random * 1664525 + 1013904223;
+        size_t place = (random >> 8) % BLOCKS;
+        size_t size = sizes[(random >> 16) % COUNT_OF(sizes)];
+        bool cleared = random >> 31;
+        call.free(blocks[place]);
+        blocks[place] = cleared ? call.calloc(1, size) : call.malloc(size);
+        assert_non_null(blocks[place]);
+        assert_true(!cleared || is_zero(blocks[place], size));
+        memset(blocks[place], 0xff, size);
+        if (step % 500 == 0)
+            malloc_trim(0);
+    }
+    for (size_t place = 0; place < BLOCKS; place++)
+        call.free(blocks[place]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hakmem_is_in_use),
@@ -166,6 +190,7 @@ int main(void) {
         cmocka_unit_test(reused_blocks_are_zeroed),
         cmocka_unit_test(memory_given_back_dirty_comes_again_zeroed),
         cmocka_unit_test(large_blocks_of_changing_sizes_are_zeroed),
+        cmocka_unit_test(large_blocks_are_zeroed_wherever_they_come_from),
         cmocka_unit_test(the_product_counts),
         cmocka_unit_test(zero_count_or_size_gives_blocks_that_differ),
         cmocka_unit_test(overflow_gives_null_and_enomem),

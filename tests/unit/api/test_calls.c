@@ -125,6 +125,22 @@ static void realloc_stays_where_the_block_fits_and_moves_where_much_lies_idle(vo
     }
 }
 
+static void a_block_that_grows_in_small_steps_moves_seldom(void **state) {
+    (void)state;
+    unsigned moves = 0;
+    char *block = call_malloc(16);
+    for (size_t bytes = 32; bytes <= 4096; bytes += 16) {
+        size_t before = call_usable_bytes(block);
+        block = call_realloc(block, bytes);
+        moves += call_usable_bytes(block) != before;
+    }
+    assert_int_equal(moves, 19); // 47 classes lie between
+    call_free(block);
+    block = call_realloc(call_malloc(1000), 2000); // not a small step
+    assert_int_equal(call_usable_bytes(block), size_class_bytes(class_of(2000)));
+    call_free(block);
+}
+
 static void realloc_of_null_allocates_and_to_nothing_frees(void **state) {
     (void)state;
     char *block = call_realloc(NULL, 100);
@@ -259,6 +275,7 @@ int main(void) {
         cmocka_unit_test(blocks_are_aligned_as_asked),
         cmocka_unit_test(realloc_keeps_the_content_from_any_size_to_any),
         cmocka_unit_test(realloc_stays_where_the_block_fits_and_moves_where_much_lies_idle),
+        cmocka_unit_test(a_block_that_grows_in_small_steps_moves_seldom),
         cmocka_unit_test(realloc_of_null_allocates_and_to_nothing_frees),
         cmocka_unit_test(a_realloc_that_fails_leaves_the_block_as_it_was),
         cmocka_unit_test(a_growing_block_is_copied_rarely),
