@@ -60,19 +60,40 @@ class Recorder:
             file.write(json.dumps({"comparison": self.comparison, **record}) + "\n")
 
 
-def compare_row(name: str, allocators: list[Allocator], runs: int, recorder: Recorder, results: Results,
-                on_run: Callable[[str, Allocator, int, Run], None], run: Callable[[Allocator], Run],
-                warms_up: bool = True) -> None:
-    """Runs one row. A run that fails, or doesn't prove its allocator, is left out of the results and kept in the records;
-    after it the allocator is not run again on that row."""
-    for turn, allocator in order(allocators, runs, warms_up):
-        if results.failed(name, allocator.name):
-            continue
-        made = run(allocator)
-        recorder.append({"kind": "run", "row": name, "allocator": allocator.name, "turn": turn,
-                         "counted": turn > 0 and made.failure is None, "failure": made.failure, "report": made.report})
-        if made.failure is not None:
-            results.failures.append((name, allocator.name, made.failure))
-        elif turn > 0:
-            results.reports[name, allocator.name].append(made.report)
-        on_run(name, allocator, turn, made)
+@dataclass
+class Compared:
+    """A row and those who run it."""
+
+    name: str
+    allocators: list[Allocator]
+    runs: int  # counted ones
+    run: Callable[[Allocator], Run]
+    warms_up: bool = True
+
+    def turn(self, turn: int) -> list[Allocator]:
+        """Who runs in a round, in which order; nobody where there is no such round for this row."""
+        return [one for number, one in order(self.allocators, self.runs, self.warms_up) if number == turn]
+
+
+def compare(rows: list[Compared], recorder: Recorder, results: Results,
+            on_run: Callable[[str, Allocator, int, Run], None]) -> None:
+    """Runs the rows round by round: what a machine does for minutes meets one round of each row, so that the spread of a
+    row's rounds shows it. A run that fails, or doesn't prove its allocator, is left out of the results and kept in the
+    records; after it the allocator is not run again on that row."""
+    for turn in range(max((row.runs for row in rows), default=0) + 1):
+        for row in rows:
+            for allocator in row.turn(turn):
+                if not results.failed(row.name, allocator.name):
+                    _run_once(row, allocator, turn, recorder, results, on_run)
+
+
+def _run_once(row: Compared, allocator: Allocator, turn: int, recorder: Recorder, results: Results,
+              on_run: Callable[[str, Allocator, int, Run], None]) -> None:
+    made = row.run(allocator)
+    recorder.append({"kind": "run", "row": row.name, "allocator": allocator.name, "turn": turn,
+                     "counted": turn > 0 and made.failure is None, "failure": made.failure, "report": made.report})
+    if made.failure is not None:
+        results.failures.append((row.name, allocator.name, made.failure))
+    elif turn > 0:
+        results.reports[row.name, allocator.name].append(made.report)
+    on_run(row.name, allocator, turn, made)

@@ -177,7 +177,7 @@ def privileged(compiled, library, tool, run):
 
 def test_with_raised_privileges_options_that_could_harm_are_ignored(privileged, tmp_path):
     unsafe = [name for name, option in OPTIONS.items() if not option.safe]
-    safe = {"fastlane": "off", "retain_min": "1048576", "retain_share": "7"}
+    safe = {"fastlane": "off", "retain_min": "1048576", "retain_share": "7", "huge_pages": "off"}
     variables = {"stats": "text", "stats_file": str(tmp_path / "statistics"), "on_fault": "continue", **safe}
     assert set(variables) == set(OPTIONS), "a new option needs a value here"
     outcome = subprocess.run([privileged, *OPTIONS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True,

@@ -94,13 +94,26 @@ def test_records_keep_every_run_and_results_only_good_ones(tmp_path, lookalike):
     compared = [Allocator("hakmem", lookalike), GLIBC]
     recorder = comparison.Recorder(file, compared, {"runs": 2})
     results = comparison.Results()
-    comparison.compare_row(ROW.name, compared, 2, recorder, results, lambda *_: None, lambda one: run.run(ROW, one, True))
+    rows = [comparison.Compared(ROW.name, compared, 2, lambda one: run.run(ROW, one, True))]
+    comparison.compare(rows, recorder, results, lambda *_: None)
     records = [json.loads(line) for line in file.read_text().splitlines()]
     assert records[0]["kind"] == "comparison" and records[0]["machine"]["glibc"] == peers.glibc().version
     assert records[0]["allocators"][0]["sha256"] and len({record["comparison"] for record in records}) == 1
     assert [record["counted"] for record in records[1:] if record["allocator"] == "glibc"] == [False, True, True]
     assert len(results.reports[ROW.name, "glibc"]) == 2 and (ROW.name, "hakmem") not in results.reports
     assert [failure[:2] for failure in results.failures] == [(ROW.name, "hakmem")]  # once, then left alone
+
+
+def test_rounds_go_over_all_rows(tmp_path):
+    made = []
+    allocators = [GLIBC, Allocator("other")]
+    rows = [comparison.Compared("short", allocators, 2, lambda one: run.Run(made.append(("short", one.name)) or {})),
+            comparison.Compared("cold", allocators, 1, lambda one: run.Run(made.append(("cold", one.name)) or {}), warms_up=False)]
+    recorder = comparison.Recorder(tmp_path / "records.jsonl", allocators, {})
+    comparison.compare(rows, recorder, comparison.Results(), lambda *_: None)
+    first, second = "glibc", "other"
+    assert made == [("short", first), ("short", second), ("short", second), ("short", first), ("cold", second), ("cold", first),
+                    ("short", first), ("short", second)]
 
 
 def test_rows_have_unique_names_and_the_figures_have_18_rows():

@@ -2,12 +2,12 @@
 
 import json
 import tempfile
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
 
 from hakmem import comparison, figures, peers, places, suites, tables, verdicts, workloads
 from hakmem import programs as real
@@ -137,29 +137,50 @@ def _measure(plan: Plan, recorder: comparison.Recorder) -> tuple[comparison.Resu
     with progress_bar() as progress:
         task = progress.add_task("", total=plan.total())
 
-        shown: list[str] = []
+        shown: list[object] = []
+
+        def log(what: object, line: str) -> None:
+            """A log has no bar: a line for each row of the first round, then one for each round."""
+            if not errors.is_terminal and what not in shown:
+                shown.append(what)
+                errors.print(f"{line} ({int(progress.tasks[task].completed)} of {plan.total()} runs done)", highlight=False)
 
         def on_run(name: str, allocator: Allocator, turn: int, made: runner.Run) -> None:
-            if not errors.is_terminal and name not in shown:  # a log has no bar
-                shown.append(name)
-                errors.print(f"{name} ({int(progress.tasks[task].completed)} of {plan.total()} runs done)", highlight=False)
+            log(*((name, name) if turn == 0 else (turn, f"round {turn}")))
             if made.failure is not None:
                 progress.console.print(f"[bold red]THROWN OUT:[/bold red] {name} with {allocator.name}, run {turn}: "
                                        f"{made.failure}", highlight=False)
                 left = plan.program_runs if name.startswith(f"{PROGRAMS}/") else plan.runs
                 progress.advance(task, left - turn)
-            progress.update(task, advance=1, description=f"{name} {allocator.name}")
+            progress.update(task, advance=1, description=f"{turn or 'warm-up'}: {name} {allocator.name}")
 
         try:
-            for row in plan.rows:
-                comparison.compare_row(row.name, plan.allocators_of(row), plan.runs, recorder, results, on_run,
-                                       lambda one, row=row: runner.run(row, one, plan.quick))
-            for program in plan.programs:
-                _measure_program(program, plan, recorder, results, on_run, progress)
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder).chmod(0o755)  # a server that refuses to run as root has its data in there
+                comparison.compare(_compared(plan, Path(folder)), recorder, results, on_run)
         except KeyboardInterrupt:
             errors.print("[bold yellow]stopped:[/bold yellow] what was finished follows, and is in the records")
             return results, True
     return results, False
+
+
+def _compared(plan: Plan, folder: Path) -> list[comparison.Compared]:
+    rows = [comparison.Compared(row.name, plan.allocators_of(row), plan.runs,
+                                lambda one, row=row: runner.run(row, one, plan.quick)) for row in plan.rows]
+    programs = [comparison.Compared(program.row, plan.compared, plan.program_runs,
+                                    _runner_of(program, folder / program.name), warms_up=not plan.quick)
+                for program in plan.programs]
+    return rows + programs
+
+
+def _runner_of(program, folder: Path) -> Callable[[Allocator], runner.Run]:
+    def run(allocator: Allocator) -> runner.Run:
+        folder.mkdir(exist_ok=True)
+        try:
+            return runner.Run(program.run(allocator, folder).as_report())
+        except real.ProgramFailed as reason:
+            return runner.Run(None, str(reason))
+    return run
 
 
 def _count_instructions(plan: Plan, as_json: bool) -> None:
@@ -180,17 +201,6 @@ def _count_instructions(plan: Plan, as_json: bool) -> None:
         print(json.dumps({"instructions": counts}))
     else:
         output.print(tables.instructions(counts, [one.name for one in plan.compared]))
-
-
-def _measure_program(program, plan: Plan, recorder, results, on_run, progress: Progress) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        def run(allocator: Allocator) -> runner.Run:
-            try:
-                return runner.Run(program.run(allocator, Path(folder)).as_report())
-            except real.ProgramFailed as reason:
-                return runner.Run(None, str(reason))
-        comparison.compare_row(program.row, plan.compared, plan.program_runs, recorder, results, on_run, run,
-                               warms_up=not plan.quick)
 
 
 def _print(plan: Plan, results: comparison.Results, as_json: bool, markdown: Path | None) -> None:
