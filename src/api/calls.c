@@ -145,7 +145,8 @@ static void *move_block(void *block, size_t old_bytes, size_t bytes) {
     return moved;
 }
 
-// A run that can't grow moves once into a mapping of its own, which the kernel can move without copying from then on.
+// A large run that can't grow moves once into a mapping of its own, which the kernel can move without copying from then
+// on.
 static void *move_run(void *block, size_t old_bytes, size_t bytes) {
     struct heap *heap = heap_enter();
     void *moved = mapping_make(bytes, 1);
@@ -185,7 +186,9 @@ void *call_realloc(void *block, size_t bytes) {
     }
     if (bytes > CLASS_LARGE_MAX) {
         void *resized = resize_big(block, bytes);
-        return resized != NULL ? resized : move_run(block, old_bytes, bytes);
+        if (resized != NULL)
+            return resized;
+        return bytes < REALLOC_MAPPING_BYTES ? move_block(block, old_bytes, bytes) : move_run(block, old_bytes, bytes);
     }
     return move_block(block, old_bytes, bytes);
 }

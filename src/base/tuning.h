@@ -139,6 +139,9 @@
 // then move it three times.
 #define REALLOC_STEP_SHARE 16
 #define REALLOC_HEADROOM_SHARE 4
+// From this size on a block that can't grow gets a mapping of its own: copying less into memory that is there costs no
+// more than faulting in a mapping's pages.
+#define REALLOC_MAPPING_BYTES (8 * MIB)
 
 // --- Big blocks ----------------------------------------------------------------------------------------------------
 #define BIG_RUN_MAX_BYTES (32 * MIB) // above it a block has a mapping of its own
