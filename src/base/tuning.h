@@ -107,6 +107,7 @@
 #define TRANSFER_SHARE 32
 #define TRANSFER_LEAST_BYTES (16 * KIB)
 #define TRANSFER_MOST_BYTES (256 * KIB)
+#define TRANSFER_BLOCK_BYTES (128 * KIB) // larger ones go home
 #define TRANSFER_IDLE_LOOKS 16
 // Refills in a row after which the slab being carved is searched for blocks that other threads put back.
 #define FRESH_SEARCH_REFILLS 8

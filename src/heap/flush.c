@@ -109,10 +109,11 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
 
-// Other threads may have this class's blocks: not large ones, a few of which are much memory, nor small ones of a
+// Other threads may have this class's blocks: not the largest, a few of which are much memory, nor small ones of a
 // thread that keeps them to itself (class_is_held).
 static bool heap_may_pass_on(const struct heap *heap, unsigned class_index) {
-    bool passes = class_is_held(class_index) ? heap->classes[class_index].passes_on : class_index < CLASS_FIRST_LARGE;
+    bool is_small_enough = class_bytes(class_index) <= TRANSFER_BLOCK_BYTES;
+    bool passes = class_is_held(class_index) ? heap->classes[class_index].passes_on : is_small_enough;
     return passes && load_relaxed(&registry.threads) > 1;
 }
 

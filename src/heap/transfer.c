@@ -24,7 +24,8 @@ void transfer_start(void) {
 // X2, in blocks.
 static unsigned transfer_room(unsigned class_index) {
     size_t share = slab_in_use_bytes(class_index) / TRANSFER_SHARE;
-    size_t bytes = share < TRANSFER_LEAST_BYTES ? TRANSFER_LEAST_BYTES : share;
+    size_t least = class_index < CLASS_FIRST_LARGE ? TRANSFER_LEAST_BYTES : TRANSFER_MOST_BYTES; // a batch
+    size_t bytes = share < least ? least : share;
     size_t blocks = (bytes < TRANSFER_MOST_BYTES ? bytes : TRANSFER_MOST_BYTES) / class_bytes(class_index);
     return blocks < TRANSFER_BLOCKS ? (unsigned)blocks : TRANSFER_BLOCKS;
 }
