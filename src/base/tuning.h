@@ -101,14 +101,17 @@
 // First refill of a class in a thread: few blocks, so that a short-lived thread carves little; doubles each time.
 #define STACK_START_BATCH 4
 // Blocks on their way between threads: a part (1/N) of what the class has in use; at least a batch or two of small
-// blocks, at most a few batches. One that did not move while threads looked at it so many times, which is once in
-// CLASS_COUNT refills and flushes of each, is emptied: its blocks may each keep a slab.
+// blocks, at most a few batches. One that did not move while threads looked at it so many times, which each does once
+// in CLASS_COUNT looks around, is emptied: its blocks may each keep a slab.
 #define TRANSFER_BLOCKS 512 // slots: a page of them
 #define TRANSFER_SHARE 32
 #define TRANSFER_LEAST_BYTES (16 * KIB)
 #define TRANSFER_MOST_BYTES (256 * KIB)
 #define TRANSFER_BLOCK_BYTES (128 * KIB) // larger ones go home
-#define TRANSFER_IDLE_LOOKS 16
+#define TRANSFER_IDLE_LOOKS 2
+// Refills and flushes after which a thread looks at another class, whether it lies idle. Where large blocks keep the
+// cold path busy, looking each time would empty the stacks of all that is used now and then.
+#define LOOK_AROUND_TURNS 16
 // Refills in a row after which the slab being carved is searched for blocks that other threads put back.
 #define FRESH_SEARCH_REFILLS 8
 // Flushes in a row without a refill after which a stack halves: a program in a free-only phase keeps less and less.

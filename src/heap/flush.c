@@ -92,6 +92,9 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
         heap_empty(heap);
         return;
     }
+    heap->look_wait = (uint8_t)((heap->look_wait + 1) % LOOK_AROUND_TURNS);
+    if (heap->look_wait != 0)
+        return;
     transfer_look(heap);
     if (heap->stacks_granted == 0)
         return;

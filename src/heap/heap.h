@@ -62,6 +62,7 @@ struct heap {
     uint32_t trim_turn;     // last request of malloc_trim obeyed
     uint8_t own_cells_used; // of `cells`, ever
     uint8_t stacks_granted; // classes that have a cell
+    uint8_t look_wait;      // turns since the last look around
     uint8_t stack_look;     // next of them to look at for idleness
     uint8_t transfer_look;  // class whose transfer cache was looked at last
     uint8_t outbox_blocks;
@@ -109,8 +110,8 @@ INTERNAL void heap_flush_outbox(struct heap *heap);
 INTERNAL unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want);
 // Every stack and the outbox; leases are given up.
 INTERNAL void heap_empty(struct heap *heap);
-// At a refill or flush of a class, looks at one other stack: one that did not move since the last look is flushed by
-// half. Obeys malloc_trim.
+// At a refill or flush of a class, now and then looks at one other stack: one that did not move since the last look is
+// flushed by half. Obeys malloc_trim.
 INTERNAL void heap_look_around(struct heap *heap, unsigned busy_class);
 // True where the thread's budget has room for so many bytes more.
 INTERNAL bool heap_fits_budget(const struct heap *heap, size_t bytes);

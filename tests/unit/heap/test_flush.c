@@ -78,8 +78,10 @@ static void a_stack_that_lies_idle_is_flushed_while_another_works(void **state) 
     allocate_many(idle, blocks, 30);
     release_many(blocks, 30);
     assert_true(heap_stack_blocks(heap, idle) >= 16);
-    allocate_many(busy, blocks, MANY);
-    release_many(blocks, MANY);
+    for (unsigned i = 0; i < LOOK_AROUND_TURNS; i++) {
+        allocate_many(busy, blocks, MANY);
+        release_many(blocks, MANY);
+    }
     assert_int_equal(heap_stack_blocks(heap, idle), 0);
     assert_int_equal(blocks_out(idle), 0);
 }

@@ -154,7 +154,7 @@ static void idle_classes_let_go(void **state) {
     burst(class_index, MANY, 20);
     assert_true(class_mine(class_index)->parked_count > 0);
     unsigned allowance = class_mine(class_index)->park_allowance;
-    for (unsigned i = 0; i < 10000 && class_mine(class_index)->parked != NULL; i++)
+    for (unsigned i = 0; i < 10000 * LOOK_AROUND_TURNS && class_mine(class_index)->parked != NULL; i++)
         heap_look_around(heap, busy);
     assert_null(class_mine(class_index)->parked);
     assert_true(class_mine(class_index)->park_allowance < allowance); // and it has to be earned again

@@ -118,7 +118,7 @@ static void bursts_beyond_its_room_leave_it_full(void **state) {
 }
 
 static void look_around(unsigned times) {
-    for (unsigned i = 0; i < times; i++)
+    for (unsigned i = 0; i < times * LOOK_AROUND_TURNS; i++)
         heap_look_around(heap_mine(), CLASS_NONE);
 }
 
