@@ -99,6 +99,30 @@ static void used_blocks_are_taken_before_new_ones(void **state) {
     release_many(blocks, MANY);
 }
 
+static void what_is_said_to_be_zero_is(void **state) {
+    enum { FEW = 64 };
+    unsigned class_index = class_of(40000), known = 0;
+    (void)state;
+    uint64_t before = blocks_out(class_index);
+    heap_empty(heap_mine());
+    runs_purge(0);
+    for (unsigned turn = 0; turn < 3; turn++) { // purged, then used memory
+        for (unsigned i = 0; i < FEW; i++) {
+            bool zeroed;
+            blocks[i] = heap_refill_zeroed(class_index, &zeroed);
+            assert_non_null(blocks[i]);
+            assert_true(!zeroed || is_zero(blocks[i], class_bytes(class_index)));
+            known += zeroed;
+            memset(blocks[i], 1, class_bytes(class_index));
+        }
+        assert_true(turn > 0 || known > FEW / 2);
+        expect_apart(blocks, FEW, class_bytes(class_index));
+        release_many(blocks, FEW);
+    }
+    assert_true(known < 3 * FEW);
+    assert_int_equal(blocks_out(class_index), before);
+}
+
 static void the_books_say_what_the_program_has(void **state) {
     unsigned class_index = class_of(352);
     struct random random = random_start();
@@ -195,6 +219,7 @@ int main(void) {
         cmocka_unit_test(batches_grow_so_that_refills_become_rare),
         cmocka_unit_test(a_thread_that_needs_little_takes_little),
         cmocka_unit_test(used_blocks_are_taken_before_new_ones),
+        cmocka_unit_test(what_is_said_to_be_zero_is),
         cmocka_unit_test(the_books_say_what_the_program_has),
         cmocka_unit_test(errno_is_kept),
     };
