@@ -55,6 +55,13 @@ def test_bench_prints_json_and_keeps_every_run(tmp_path):
     assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["comparison", "run", "run", "run"]
 
 
+def test_a_library_given_by_name_is_measured_beside_those_asked_for(tmp_path, counting_library):
+    done = invoke("bench", "--rows", SHORT, "--quick", "--runs", "2", "--allocators", "glibc", "--lib",
+                  f"mine={counting_library}", "--records", str(tmp_path / "records.jsonl"), "--json")
+    assert done.exit_code == 0, done.stderr
+    assert set(json.loads(done.stdout)["rows"][0]["cells"]) == {"mine", "glibc"}
+
+
 def test_bench_that_is_stopped_keeps_and_prints_what_is_finished(tmp_path):
     file = tmp_path / "kept.jsonl"
     command = [sys.executable, "-m", "hakmem", "bench", "--rows", "bulk/16/lifo", "--quick", "--runs", "200", "--allocators",

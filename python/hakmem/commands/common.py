@@ -90,7 +90,7 @@ def allocators_of(wanted: str, libraries: dict[str, Path]) -> list[Allocator]:
             own.insert(0, subject)
     is_group = bool({"bars", "all"} & set(names))
     chosen = peers.NAMES if "all" in names else BARS if "bars" in names else [n for n in peers.NAMES if n in names]
-    found = [one for one in own if is_group or one.name in names]
+    found = [one for one in own if is_group or one.name in names or one.name in libraries]
     for name in chosen:
         if name in libraries:
             continue
