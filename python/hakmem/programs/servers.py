@@ -141,8 +141,8 @@ class PostgreSQL(Subject):
             watch = Watch(server.pid)
             start = time.perf_counter()
             done = subprocess.run([programs / "pgbench", "-c", str(self.CLIENTS), "-j", "2", "-t", str(self.TRANSACTIONS),
-                                   "-M", "prepared", "-b", "select-only@4", "-b", "simple-update@1"], env=plain, capture_output=True, text=True, cwd=folder, user=user,
-                                  timeout=SECONDS_MOST)
+                                   "-M", "prepared", "-b", "select-only@4", "-b", "simple-update@1"], env=plain,
+                                  capture_output=True, text=True, cwd=folder, user=user, timeout=SECONDS_MOST)
             seconds = time.perf_counter() - start
             total = self.CLIENTS * self.TRANSACTIONS
             if f"{total}/{total}" not in done.stdout:
