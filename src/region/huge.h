@@ -3,8 +3,9 @@
 // HP1. A group is advised while none of its pages is resident: when it is new, or when its first slice is taken. So one
 //      page fault brings all of it in. From that slice on all of it counts as resident (R1).
 // HP2. auto: a group that lies in one block as a whole; and any group of a heap that is large enough for a huge page to
-//      be a small part of it, while few of its slices are sparse: in slabs that have blocks nobody was given yet. What
-//      huge pages bring in unasked is bounded by that share and a group.
+//      be a small part of it, while few of its slices are sparse: in slabs that have blocks nobody was given yet, or
+//      blocks larger than a page, of which programs often use a part. What huge pages bring in unasked is bounded by
+//      that share and a group.
 // HP3. A group loses its huge page only where nothing else is left to be purged, or where one is no longer wanted.
 #ifndef REGION_HUGE_H
 #define REGION_HUGE_H
