@@ -35,6 +35,8 @@
 
 #include "slab/depot.c"
 
+#include "slab/sparse.c"
+
 #include "slab/put.c"
 
 #include "big/mapping.c"
@@ -52,6 +54,8 @@
 #include "heap/refill.c"
 
 #include "heap/flush.c"
+
+#include "heap/idle.c"
 
 #include "heap/registry.c"
 

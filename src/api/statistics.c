@@ -91,9 +91,9 @@ static void fill_full(struct hakmem_stats *full) {
     full->resident_bytes = os_resident_bytes();
     full->retained_bytes = runs.retained_slices * SLICE_BYTES;
     full->metadata_bytes = meta_bytes();
-    full->purged_bytes = runs.purged_slices * SLICE_BYTES;
+    full->purged_bytes = runs.purged_bytes;
     full->purges = runs.purges;
-    full->refaulted_bytes = runs.refaulted_slices * SLICE_BYTES;
+    full->refaulted_bytes = runs.refaulted_bytes;
     for (unsigned i = 0; i < FAULT_COUNT; i++)
         full->faults += fault_times((enum fault)i);
     full->threads = sums.threads;

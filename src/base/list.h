@@ -35,6 +35,13 @@ ALWAYS_INLINE void list_remove(struct list *node) {
     list_init(node);
 }
 
+// The first becomes the last.
+ALWAYS_INLINE void list_rotate(struct list *list) {
+    struct list *first = list->next;
+    list_remove(first);
+    list_add_last(list, first);
+}
+
 #define LIST_OWNER(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
 
 #endif

@@ -119,6 +119,10 @@
 // And from how many on one of large blocks goes below the depth it starts with: a few in each stack of each thread are
 // much.
 #define STACK_LARGE_SHRINK_FLUSHES 16
+// A thread that flushed so many times in a row, of all classes, is in a phase of frees: it need not keep anything.
+// And once only this part (1/N) is left of what was in use when it began, it seems to be through.
+#define FREE_PHASE_TURNS 64
+#define FREE_PHASE_SHARE 4
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
 #define OUTBOX_BLOCKS 64 // blocks of held classes waiting to go home
@@ -132,6 +136,14 @@
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
 #define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
+
+// Of a class of which so much (1/N) was freed the slabs are looked at for idle pages. A slab's are worth a system call
+// or two where they are at least this part (1/N) of it; while others free more, only where no more than this part (1/N)
+// is still in use, since it may end soon. And what a single free may have to purge: some hundred microseconds' worth.
+#define SPARSE_LOOK_SHARE 8
+#define SPARSE_PURGE_SHARE 8
+#define SPARSE_MOSTLY_SHARE 4
+#define SPARSE_LOOK_SLABS 32
 
 // --- Huge pages -----------------------------------------------------------------------------------------------------
 // Of a smaller heap a huge page would be much: this and more in use makes it at most a sixteenth.

@@ -65,8 +65,7 @@ void heap_flush_outbox(struct heap *heap) {
     put_mixed_blocks(heap->outbox, count);
 }
 
-// Gives a lease up; the slab goes to its depot or back.
-static void heap_unlease(struct slab **lease) {
+void heap_unlease(struct slab **lease) {
     struct slab *slab = *lease;
     if (slab == NULL)
         return;
@@ -85,41 +84,6 @@ void heap_empty(struct heap *heap) {
     }
 }
 
-void heap_look_around(struct heap *heap, unsigned busy_class) {
-    uint32_t trim_turn = load_relaxed(&heap_trim_turn);
-    if (UNLIKELY(heap->trim_turn != trim_turn)) {
-        heap->trim_turn = trim_turn;
-        heap_empty(heap);
-        return;
-    }
-    heap->look_wait = (uint8_t)((heap->look_wait + 1) % LOOK_AROUND_TURNS);
-    if (heap->look_wait != 0)
-        return;
-    transfer_look(heap);
-    if (heap->stacks_granted == 0)
-        return;
-    heap->stack_look = heap->stack_look + 1 < heap->stacks_granted ? heap->stack_look + 1 : 0;
-    unsigned class_index = heap->stack_classes[heap->stack_look];
-    struct heap_class *own = &heap->classes[class_index];
-    unsigned blocks = heap_stack_blocks(heap, class_index);
-    if (class_index == busy_class)
-        return;
-    if (blocks == own->idle_blocks && own->parked != NULL)
-        for (unsigned i = 0; i < PARK_IDLE_CELLS && own->parked != NULL; i++)
-            heap_flush_parked(heap, class_index);
-    else if (blocks > 0 && blocks == own->idle_blocks)
-        heap_flush(heap, class_index, blocks / 2);
-    own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
-}
-
-// Other threads may have this class's blocks: not the largest, a few of which are much memory, nor small ones of a
-// thread that keeps them to itself (class_is_held).
-static bool heap_may_pass_on(const struct heap *heap, unsigned class_index) {
-    bool is_small_enough = class_bytes(class_index) <= TRANSFER_BLOCK_BYTES;
-    bool passes = class_is_held(class_index) ? heap->classes[class_index].passes_on : is_small_enough;
-    return passes && load_relaxed(&registry.threads) > 1;
-}
-
 // A full stack passes its older half on to other threads; what they don't want goes to the slabs.
 // A stack that only flushes keeps less each time: its thread is in a phase of freeing.
 static void heap_flush_full(struct heap *heap, unsigned class_index) {
@@ -135,16 +99,14 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
         return;
     unsigned count = have - keep;
     void **blocks = heap_lift(heap, class_index, keep, copy);
-    if (heap_may_pass_on(heap, class_index) && transfer_give(heap, class_index, blocks, count))
+    if (heap_passes_on(heap, class_index) && transfer_give(heap, class_index, blocks, count))
         return;
     heap_put(heap, class_index, blocks, count);
     own->flush_streak += own->flush_streak < UINT8_MAX;
     if (own->flush_streak % STACK_SHRINK_FLUSHES == 0)
         heap_flatten_stack(heap, class_index);
-    if (freeing && own->slab != NULL && slab_is_wholly_free(own->slab))
-        heap_unlease(&own->slab);
-    if (freeing && own->fresh != NULL && slab_is_wholly_free(own->fresh))
-        heap_unlease(&own->fresh);
+    if (freeing)
+        heap_let_idle_go(heap, class_index, count);
 }
 
 // A thread that frees this many blocks of others is one of several that pass blocks around: sending each home costs
@@ -184,9 +146,13 @@ static void heap_take_back_own(struct heap *heap, void *block, unsigned class_in
         return;
     }
     struct heap_class *own = &heap->classes[class_index];
-    if (own->depth == 0 && !heap_grant_stack(heap, class_index)) {
+    bool straight_home = class_index >= CLASS_FIRST_LARGE && heap_only_frees(heap, class_index);
+    if (own->depth == 0 && (straight_home || !heap_grant_stack(heap, class_index))) {
+        heap_look_around(heap, class_index);
         own->last_turn = ++heap->turn;
         heap_put_one(heap, block, class_index);
+        if (straight_home)
+            heap_let_idle_go(heap, class_index, 1);
         return;
     }
     if (heap_stack_blocks(heap, class_index) == own->depth) {

@@ -59,6 +59,8 @@ struct heap {
     void **spare_cells;     // each holds the next in its lowest slot
     size_t granted_bytes;   // what all stacks can hold: sum of depth * block size, and what is parked
     uint32_t turn;          // refills and flushes so far
+    uint32_t refill_turn;   // the last refill's
+    size_t phase_bytes;     // in use when the phase of frees began
     uint32_t trim_turn;     // last request of malloc_trim obeyed
     uint8_t own_cells_used; // of `cells`, ever
     uint8_t stacks_granted; // classes that have a cell
@@ -110,9 +112,18 @@ INTERNAL void heap_flush_outbox(struct heap *heap);
 INTERNAL unsigned heap_take(struct heap *heap, unsigned class_index, void **end, unsigned want);
 // Every stack and the outbox; leases are given up.
 INTERNAL void heap_empty(struct heap *heap);
+// Gives a lease up; the slab goes to its depot or back.
+INTERNAL void heap_unlease(struct slab **lease);
 // At a refill or flush of a class, now and then looks at one other stack: one that did not move since the last look is
 // flushed by half. Obeys malloc_trim.
 INTERNAL void heap_look_around(struct heap *heap, unsigned busy_class);
+// Other threads may have this class's blocks: not the largest, a few of which are much memory, nor small ones of a
+// thread that keeps them to itself (class_is_held).
+INTERNAL bool heap_passes_on(const struct heap *heap, unsigned class_index);
+// The thread has only freed for a while, and nobody allocates what it frees of the class.
+INTERNAL bool heap_only_frees(const struct heap *heap, unsigned class_index);
+// Of a class of which only blocks come back: leases of slabs that could end, or be purged, are given up.
+INTERNAL void heap_let_idle_go(struct heap *heap, unsigned class_index, unsigned freed_blocks);
 // True where the thread's budget has room for so many bytes more.
 INTERNAL bool heap_fits_budget(const struct heap *heap, size_t bytes);
 // A cell for a stack, its lowest slot NULL, or NULL: no memory; and back.

@@ -3,6 +3,7 @@
 #include "heap/transfer.h"
 #include "policy/snapshot.h"
 #include "region/runs.h"
+#include "slab/sparse.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
@@ -68,7 +69,8 @@ bool heap_trim(size_t keep_bytes) {
     if (heap != NULL)
         heap_look_around(heap, CLASS_NONE);
     transfer_empty_all(heap != NULL ? heap : registry.spare);
-    bool purged = runs_purge(keep_bytes);
+    bool purged = keep_bytes == 0 && sparse_trim();
+    purged = runs_purge(keep_bytes) || purged;
     heap_leave(heap);
     return purged;
 }

@@ -100,10 +100,14 @@ static bool heap_is_passing(const struct heap_class *own) {
     return own->passes_on || own->fall > 2 * PARK_LEAST_SWING;
 }
 
+static void heap_note_refill(struct heap *heap, struct heap_class *own) {
+    own->last_turn = heap->refill_turn = ++heap->turn;
+}
+
 static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
-    own->last_turn = ++heap->turn;
+    heap_note_refill(heap, own);
     own->fall += own->fall < UINT16_MAX;
     if (own->parked != NULL)
         return heap_unpark(heap, class_index);
@@ -125,7 +129,7 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
 // One block without a stack.
 static void *heap_take_one(struct heap *heap, unsigned class_index) {
     void *block;
-    heap->classes[class_index].last_turn = ++heap->turn;
+    heap_note_refill(heap, &heap->classes[class_index]);
     return heap_take(heap, class_index, &block + 1, 1) == 1 ? block : NULL;
 }
 
@@ -158,7 +162,7 @@ static void *heap_refill_spare(unsigned class_index) {
 static void *heap_take_one_zeroed(struct heap *heap, unsigned class_index, bool *zeroed) {
     void *block;
     heap_look_around(heap, class_index);
-    heap->classes[class_index].last_turn = ++heap->turn;
+    heap_note_refill(heap, &heap->classes[class_index]);
     unsigned count = heap_take_used(heap, class_index, &block + 1, 1);
     if (count == 0)
         count = heap_carve(heap, class_index, &block + 1, 1, zeroed);

@@ -92,6 +92,7 @@ void registry_forget_stacks(struct heap *heap) {
         heap->classes[i].fall = 0;
     }
     heap->turn = 0;
+    heap->refill_turn = 0;
 }
 
 struct heap *registry_new_heap(void) {

@@ -109,6 +109,10 @@ void transfer_forget_changes(void) {
         lock_reset(&transfers[i].lock);
 }
 
+bool transfer_is_closed(unsigned class_index) {
+    return load_relaxed(&transfers[class_index].closed);
+}
+
 unsigned transfer_blocks(unsigned class_index) {
     return load_relaxed(&transfers[class_index].count);
 }

@@ -33,6 +33,8 @@ INTERNAL void transfer_empty_all(struct heap *heap);
 INTERNAL void transfer_look(struct heap *heap);
 // In a fork child, where a thread was in the middle of a change.
 INTERNAL void transfer_forget_changes(void);
+// The class is being freed: a hint.
+INTERNAL bool transfer_is_closed(unsigned class_index);
 // How many blocks it has, and has handed out so far; hints.
 INTERNAL unsigned transfer_blocks(unsigned class_index);
 INTERNAL uint64_t transfer_passed_blocks(unsigned class_index);

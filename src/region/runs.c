@@ -27,7 +27,7 @@ static void group_clean_to_retained(struct group *group, uint32_t mask) {
     mask &= group->clean;
     unsigned purged = bits_count(group->marked & mask);
     totals.retained_slices += bits_count(mask);
-    totals.refaulted_slices += purged;
+    totals.refaulted_bytes += (uint64_t)purged << SLICE_SHIFT;
     totals.allowance_slices += purged; // R4
     grown_slices += bits_count(mask);
     group->clean &= ~mask;
@@ -81,7 +81,7 @@ static void group_purging_to_free(struct group *group, uint32_t mask) {
 // being purged → free and clean
 static void group_purging_to_clean(struct group *group, uint32_t mask) {
     totals.free_slices += bits_count(mask);
-    totals.purged_slices += bits_count(mask);
+    totals.purged_bytes += (uint64_t)bits_count(mask) << SLICE_SHIFT;
     purging_slices -= bits_count(mask);
     group->free |= mask;
     group->clean |= mask;
@@ -93,6 +93,11 @@ static void group_new_to_clean(struct group *group, uint32_t mask) {
     totals.free_slices += bits_count(mask);
     group->free |= mask;
     group->clean |= mask;
+}
+
+static void group_huge_to_plain(struct group *group, uint32_t mask) {
+    (void)mask;
+    group->is_huge = false;
 }
 
 static void group_new_to_huge(struct group *group, uint32_t mask) {
@@ -316,6 +321,45 @@ void runs_give(size_t first, size_t slices) {
     lock_release(&runs_lock);
     if (UNLIKELY(retained > bound)) // R2
         runs_purge(bound - bound / PURGE_SLACK_SHARE);
+}
+
+size_t runs_surplus_bytes(size_t idle_bytes) {
+    lock_acquire(&runs_lock);
+    size_t have = (totals.retained_slices << SLICE_SHIFT) + idle_bytes;
+    size_t bound = retain_bound_bytes();
+    lock_release(&runs_lock);
+    return have > bound ? have - bound : 0;
+}
+
+size_t runs_in_use_bytes(void) {
+    return load_relaxed(&totals.in_use_slices) << SLICE_SHIFT;
+}
+
+bool runs_purge_inside(void *start, size_t bytes) {
+    size_t slice = window_slice_of(start);
+    struct huge_change change = {slice / GROUP_SLICES, 0, false};
+    lock_acquire(&runs_lock);
+    change.groups = groups[change.first].is_huge;
+    if (change.groups > 0)
+        groups_visit(slice, 1, group_huge_to_plain); // HP3
+    lock_release(&runs_lock);
+    huge_tell(&change);
+    bool purged = os_purge(start, bytes);
+    lock_acquire(&runs_lock);
+    totals.purged_bytes += purged ? bytes : 0;
+    totals.purges++;
+    lock_release(&runs_lock);
+    return purged;
+}
+
+void runs_note_refaulted(size_t bytes) {
+    static size_t rest; // of a slice; under the lock
+    lock_acquire(&runs_lock);
+    rest += bytes;
+    totals.refaulted_bytes += bytes;
+    totals.allowance_slices += rest >> SLICE_SHIFT; // R4
+    rest %= SLICE_BYTES;
+    lock_release(&runs_lock);
 }
 
 struct runs_totals runs_count(void) {

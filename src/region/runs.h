@@ -13,6 +13,8 @@
 // R5. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
 //     lie in a higher group), as much of those is purged, down to the allowance. So a program in a new phase, or an
 //     array that doubles, does not stand beside what it left behind.
+// R6. Pages of slices in use go back one by one where who has the slices does not need them (slab/sparse.h): they count
+//     as purged, and what of them is needed again as refaulted. Their group is no longer huge (HP3).
 #ifndef REGION_RUNS_H
 #define REGION_RUNS_H
 
@@ -24,12 +26,12 @@ SHARED struct lock runs_grow_lock;
 
 struct runs_totals {
     size_t in_use_slices;
-    size_t free_slices;        // retained ones included
-    size_t retained_slices;    // free and possibly resident
-    size_t allowance_slices;   // R4
-    uint64_t purged_slices;    // so far
-    uint64_t refaulted_slices; // of those, taken again so far
-    uint64_t purges;           // system calls so far
+    size_t free_slices;       // retained ones included
+    size_t retained_slices;   // free and possibly resident
+    size_t allowance_slices;  // R4
+    uint64_t purged_bytes;    // so far
+    uint64_t refaulted_bytes; // of those, taken again so far
+    uint64_t purges;          // system calls so far
 };
 
 // Takes `slices` neighbouring slices whose first is a multiple of `align` slices (a power of two). Returns the first,
@@ -41,6 +43,14 @@ INTERNAL void runs_give(size_t first, size_t slices);
 INTERNAL bool runs_take_behind(size_t end, size_t slices);
 // Purges retained slices until at most `keep_bytes` are left; true if something was given back.
 INTERNAL bool runs_purge(size_t keep_bytes);
+// Bytes by which what is retained, and `idle_bytes` more in slices in use, exceed the bound.
+INTERNAL size_t runs_surplus_bytes(size_t idle_bytes);
+// What is handed out: a hint.
+INTERNAL size_t runs_in_use_bytes(void);
+// Gives whole pages inside of slices in use back (R6); false: the kernel would not.
+INTERNAL bool runs_purge_inside(void *start, size_t bytes);
+// So much of them may be needed again.
+INTERNAL void runs_note_refaulted(size_t bytes);
 // In a fork child: purges that were under way in other threads never end. Their slices are lost.
 INTERNAL void runs_forget_purges(void);
 INTERNAL struct runs_totals runs_count(void);

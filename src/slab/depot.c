@@ -1,10 +1,14 @@
 // Lists and leases slabs.
 #include "slab/depot.h"
 
+#include "region/runs.h"
+
 INTERNAL struct depot depots[CLASS_COUNT];
 
 // Slabs that a lease looks at before it chooses: enough to prefer fuller ones, few enough for one lock hold.
 #define DEPOT_LOOKAHEAD_WORDS 16
+// Slabs that depot_lease_wanted looks at while it holds the lock.
+#define DEPOT_LOCKED_LOOKS 8
 
 // A wholly free slab goes back, unless it is all that its depot has to offer: a class in use would soon make it anew,
 // elsewhere, and touch other pages. Slabs of few blocks always go back: their slices are kept warm in region/runs.c.
@@ -71,6 +75,18 @@ static struct slab *depot_choose(const struct list *listed, unsigned class_index
     return best;
 }
 
+// D1. Relaxed: only holders of the lock and the lessee act on LISTED and LEASED, freeing threads on FULL.
+static void depot_listed_to_leased(struct depot *depot, struct slab *slab) {
+    depot_remove(depot, slab);
+    store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED)); // order: as above
+}
+
+// I3 in slab/sparse.h: its idle pages will be used.
+static void depot_forget_idle(struct depot *depot, const struct slab *slab) {
+    size_t bytes = size_classes[slab->class_index].slices * SLICE_BYTES, idle = depot->idle_bytes;
+    store_relaxed(&depot->idle_bytes, idle > bytes ? idle - bytes : 0); // read without the lock in slab/sparse.c
+}
+
 struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned want) {
     struct depot *depot = &depots[class_index];
     struct slab *slab = NULL;
@@ -86,15 +102,39 @@ struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned w
         slab = depot_choose(&other->listed[class_index], class_index, want);
     }
     if (slab != NULL) {
-        depot_remove(depot, slab);
-        // D1; relaxed: only holders of the lock and the lessee act on LISTED and LEASED, freeing threads on FULL
-        store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
+        depot_listed_to_leased(depot, slab);
+        depot_forget_idle(depot, slab);
         if (class_is_held(class_index) && slab->holder != holder)
             slab_set_holder(slab, holder);
         slab->holder = holder; // of other classes all threads see the same
     }
     lock_release(&depot->lock);
+    if (slab != NULL && *slab_purged_bytes(slab) != 0) {
+        runs_note_refaulted(*slab_purged_bytes(slab));
+        *slab_purged_bytes(slab) = 0;
+    }
     return slab;
+}
+
+struct slab *depot_lease_wanted(unsigned class_index, bool (*wanted)(struct slab *slab, void *context), void *context,
+                                unsigned *left) {
+    struct depot *depot = &depots[class_index];
+    struct slab *found = NULL;
+    while (found == NULL && *left > 0) {
+        lock_acquire(&depot->lock);
+        for (unsigned looks = DEPOT_LOCKED_LOOKS; looks > 0 && *left > 0 && found == NULL; looks--, --*left) {
+            if (list_is_empty(&depot->listed))
+                *left = 1;
+            else if (wanted(LIST_OWNER(depot->listed.next, struct slab, link), context))
+                found = LIST_OWNER(depot->listed.next, struct slab, link);
+            else
+                list_rotate(&depot->listed);
+        }
+        if (found != NULL)
+            depot_listed_to_leased(depot, found);
+        lock_release(&depot->lock);
+    }
+    return found;
 }
 
 void depot_unlease(struct slab *slab) {
@@ -107,8 +147,7 @@ void depot_unlease(struct slab *slab) {
         exchange_total(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LISTED));
         if (depot_can_spare(depot, slab, 1) &&
             slab_is_wholly_free(slab)) { // its last block came back meanwhile, by somebody who saw LEASED
-            depot_remove(depot, slab);
-            store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
+            depot_listed_to_leased(depot, slab);
             wholly_free = true;
         }
     }
@@ -129,10 +168,8 @@ void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index) {
     CHECK(slab_state_of(word) == SLAB_LISTED);
     lock_acquire(&depot->lock);
     bool ours = load_relaxed(&slab->state) == word && depot_can_spare(depot, slab, 1) && slab_is_wholly_free(slab);
-    if (ours) {
-        depot_remove(depot, slab);
-        store_relaxed(&slab->state, slab_word_with(word, SLAB_LEASED));
-    }
+    if (ours)
+        depot_listed_to_leased(depot, slab);
     lock_release(&depot->lock);
     if (ours)
         slab_give_back(slab);

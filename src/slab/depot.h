@@ -14,6 +14,8 @@ struct depot {
     uint32_t slabs;      // listed ones
     struct list listed;  // oldest first
     struct list holders; // D2, by their depot_link
+    size_t idle_bytes;   // I3
+    size_t freed_bytes;  // since slab/sparse.c last looked
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 SHARED struct depot depots[CLASS_COUNT];
@@ -23,6 +25,10 @@ INTERNAL void depot_holder_start(struct holder *holder, unsigned tag);
 
 // LISTED → LEASED: a slab for `holder`, the fullest of some that have `want` blocks; NULL: none listed.
 INTERNAL struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned want);
+// LISTED → LEASED for the first that is wanted of the next *left slabs of the common list, the oldest first; those
+// passed over go behind the others, and *left says how many still wait to be looked at. NULL: none was wanted.
+INTERNAL struct slab *depot_lease_wanted(unsigned class_index, bool (*wanted)(struct slab *slab, void *context),
+                                         void *context, unsigned *left);
 // LEASED → LISTED, or given back where wholly free (S5). By the lessee.
 INTERNAL void depot_unlease(struct slab *slab);
 // FULL → LISTED, or given back where wholly free; nothing where the slab's state is not `word` any more (S3).

@@ -13,8 +13,8 @@ static struct list free_slabs[SLAB_MAX_LINES + 1];
 static struct slab_totals slab_totals[CLASS_COUNT];
 
 static size_t slab_lines(const struct size_class *row) {
-    size_t lines = (sizeof(struct slab) - sizeof(uint64_t[3]) + row->words * sizeof(uint64_t) + SLAB_LINE_BYTES - 1) /
-                   SLAB_LINE_BYTES;
+    size_t bytes = offsetof(struct slab, bits) + (row->words + 1u) * sizeof(uint64_t);
+    size_t lines = (bytes + SLAB_LINE_BYTES - 1) / SLAB_LINE_BYTES;
     CHECK(lines <= SLAB_MAX_LINES);
     return lines;
 }
@@ -76,7 +76,7 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
     slab->next_word = 0;
     slab->zeroed = zeroed;
     store_relaxed(&slab->carved, 0);
-    for (unsigned i = 0; i < row->words; i++)
+    for (unsigned i = 0; i <= row->words; i++)
         store_relaxed(&slab->bits[i], 0);
     for (unsigned i = 0; i < row->slices; i++)
         store_relaxed(&window.info[first + i], (intptr_t)slab);

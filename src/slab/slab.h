@@ -52,7 +52,7 @@ struct slab {
     uint8_t zeroed : 1;    // blocks that were never handed out read as zero
     struct list link;      // in the depot, or among free descriptors
     struct holder *holder; // last lessee
-    uint64_t bits[];       // size_class.words of them
+    uint64_t bits[];       // size_class.words of them; one more is slab_purged_bytes
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
 #define SLAB_STATE_BITS 8
@@ -82,6 +82,12 @@ ALWAYS_INLINE bool class_is_held(unsigned class_index) {
 
 ALWAYS_INLINE void *slab_block(const struct slab *slab, uint32_t index) {
     return (char *)window_address(slab->first_slice) + (size_t)index * size_classes[slab->class_index].bytes;
+}
+
+// What of the slab was purged page by page since it was last leased for its blocks. Under the depot's lock, or by the
+// lessee.
+ALWAYS_INLINE uint64_t *slab_purged_bytes(struct slab *slab) {
+    return &slab->bits[size_classes[slab->class_index].words];
 }
 
 struct slab_totals {

@@ -71,21 +71,6 @@ static void a_stack_that_only_flushes_keeps_less_and_less(void **state) {
     release_many(blocks, MANY);
 }
 
-static void a_stack_that_lies_idle_is_flushed_while_another_works(void **state) {
-    unsigned idle = class_of(416), busy = class_of(448);
-    (void)state;
-    struct heap *heap = heap_mine();
-    allocate_many(idle, blocks, 30);
-    release_many(blocks, 30);
-    assert_true(heap_stack_blocks(heap, idle) >= 16);
-    for (unsigned i = 0; i < LOOK_AROUND_TURNS; i++) {
-        allocate_many(busy, blocks, MANY);
-        release_many(blocks, MANY);
-    }
-    assert_int_equal(heap_stack_blocks(heap, idle), 0);
-    assert_int_equal(blocks_out(idle), 0);
-}
-
 static void a_request_to_trim_is_obeyed_at_the_next_refill_or_flush(void **state) {
     unsigned full = class_of(480), other = class_of(512);
     (void)state;
@@ -243,7 +228,6 @@ int main(void) {
         cmocka_unit_test(a_full_stack_keeps_its_newest_blocks),
         cmocka_unit_test(a_flush_sends_the_oldest_home),
         cmocka_unit_test(a_stack_that_only_flushes_keeps_less_and_less),
-        cmocka_unit_test(a_stack_that_lies_idle_is_flushed_while_another_works),
         cmocka_unit_test(a_request_to_trim_is_obeyed_at_the_next_refill_or_flush),
         cmocka_unit_test(emptying_leaves_nothing),
         cmocka_unit_test(memory_goes_back_as_blocks_do_in_any_order),

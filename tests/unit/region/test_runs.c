@@ -251,7 +251,7 @@ static void purges_are_counted(void **state) {
     struct runs_totals before = runs_count();
     assert_true(runs_purge(0));
     struct runs_totals after = runs_count();
-    assert_int_equal(after.purged_slices - before.purged_slices, 16);
+    assert_int_equal(after.purged_bytes - before.purged_bytes, 16 * SLICE_BYTES);
     assert_true(after.purges > before.purges);
     assert_false(runs_purge(0)); // nothing is left to do
     assert_int_equal(runs_count().purges, after.purges);
@@ -303,19 +303,19 @@ static void purge_and_take_again(void *context) {
     size_t first = runs_take(SLICES, 1, &clean);
     MUST(clean);
     runs_give(first, SLICES);
-    MUST(runs_count().retained_slices == 0 && runs_count().refaulted_slices == 0); // the first burst goes back at once
+    MUST(runs_count().retained_slices == 0 && runs_count().refaulted_bytes == 0); // the first burst goes back at once
     MUST(runs_take(SLICES, 1, &clean) == first && clean);
-    MUST(runs_count().refaulted_slices == SLICES && runs_count().allowance_slices == SLICES);
+    MUST(runs_count().refaulted_bytes == SLICES * SLICE_BYTES && runs_count().allowance_slices == SLICES);
     runs_give(first, SLICES);
     size_t allowance = runs_count().allowance_slices;
     MUST(allowance == SLICES);
     MUST(runs_count().retained_slices <= allowance && runs_count().retained_slices > 0);
-    uint64_t purges = runs_count().purges, refaulted = runs_count().refaulted_slices;
+    uint64_t purges = runs_count().purges, refaulted = runs_count().refaulted_bytes;
     for (unsigned i = 0; i < 20; i++) { // a loop over as much: purges become rare
         runs_take(SLICES / 2, 1, &clean);
         runs_give(first, SLICES / 2);
     }
-    MUST(runs_count().purges == purges && runs_count().refaulted_slices == refaulted);
+    MUST(runs_count().purges == purges && runs_count().refaulted_bytes == refaulted);
     for (unsigned i = 0; i < SLICES * 512 / 8; i++) { // traffic that needs little
         first = runs_take(8, 1, &clean);
         runs_give(first, 8);

@@ -1,6 +1,7 @@
 // Scripts of the slab protocol: blocks come home, slabs are taken, left, listed, given back and made anew, by two or
 // three threads at once.
 #include "scripts.h"
+#include "sys/options.h"
 #include "world.h"
 
 static void *blocks[8]; // given out before the threads start
@@ -392,6 +393,52 @@ static void churn_large_again(unsigned thread) {
         world_put(CLASS_LARGE, block);
 }
 
+// --- Pages of a part-used slab are purged ---------------------------------------------------------
+
+// A slab of four, two of them back: its idle pages go while another thread frees a block and a third takes one.
+static void purge_sparse_prepare(void) {
+    world_start(3);
+    options.retain_min = 0;
+    AS_THREAD(0, {
+        world_take(CLASS_FOUR, blocks, 4);
+        world_put(CLASS_FOUR, blocks[1]);
+        world_put(CLASS_FOUR, blocks[2]);
+    });
+}
+
+static void purge_sparse(unsigned thread) {
+    if (thread == 0)
+        world_purge_sparse(CLASS_FOUR);
+    else if (thread == 1)
+        world_put(CLASS_FOUR, blocks[0]);
+    else
+        world_take_one(CLASS_FOUR);
+}
+
+// The slab ends meanwhile.
+static void purge_sparse_while_last_freed_prepare(void) {
+    purge_sparse_prepare();
+}
+
+static void purge_sparse_while_last_freed(unsigned thread) {
+    if (thread == 0)
+        world_purge_sparse(CLASS_FOUR);
+    else
+        world_put(CLASS_FOUR, blocks[thread == 1 ? 0 : 3]);
+}
+
+// Two purge at once, one takes.
+static void two_purge_sparse_prepare(void) {
+    purge_sparse_prepare();
+}
+
+static void two_purge_sparse(unsigned thread) {
+    if (thread < 2)
+        world_purge_sparse(CLASS_FOUR);
+    else
+        world_take_one(CLASS_FOUR);
+}
+
 const struct script slab_scripts[] = {
     SCRIPT(free_last_two, 2, "two threads free the last two blocks of a slab"),
     SCRIPT(free_two_take_one, 3, "the same, a third takes; large class"),
@@ -411,6 +458,9 @@ const struct script slab_scripts[] = {
     SCRIPT(hand_over, 2, "a block is freed by another thread"),
     SCRIPT(batch, 3, "batches of neighbours and strays"),
     SCRIPT(row_across_words, 2, "a row of neighbours across two bitmap words"),
+    SCRIPT(purge_sparse, 3, "idle pages of a slab are purged while others free and take"),
+    SCRIPT(purge_sparse_while_last_freed, 3, "the same while its last blocks come back"),
+    SCRIPT(two_purge_sparse, 3, "two purge the same slab, a third takes"),
     SCRIPT(churn_two, 2, "two threads take, free and leave"),
     SCRIPT(churn_full, 3, "three threads free blocks of full slabs, two take"),
     SCRIPT(churn_three, 3, "three threads free, take and leave"),

@@ -18,6 +18,8 @@
 
 #include "slab/depot.c"
 
+#include "slab/sparse.c"
+
 #include "slab/put.c"
 
 #include "heap/cells.c"
@@ -31,6 +33,8 @@
 #include "heap/refill.c"
 
 #include "heap/flush.c"
+
+#include "heap/idle.c"
 
 #include "heap/registry.c"
 

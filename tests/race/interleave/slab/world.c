@@ -4,6 +4,7 @@
 #include "big/mapping.h"
 #include "policy/snapshot.h"
 #include "region/meta.h"
+#include "slab/sparse.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
@@ -41,9 +42,8 @@ void os_unmap(void *address, size_t bytes) {
 }
 
 bool os_purge(void *address, size_t bytes) {
-    (void)address;
-    (void)bytes;
     interleave_step(&purge_word);
+    world_purges(address, bytes);
     return true;
 }
 
@@ -211,6 +211,15 @@ void world_gives(const void *block, unsigned class_index) {
         had_by[i] = 0;
 }
 
+void world_purges(const void *start, size_t bytes) {
+    size_t unit = unit_of(start), units = bytes / KIB;
+    for (size_t i = unit; i < unit + units; i++)
+        if (had_by[i] != 0)
+            interleave_fail("S2: thread %u purges slice %zu + %zu KiB, which thread %u has", actor(), i / 64, i % 64,
+                            had_by[i] - 1u);
+    touch(unit, units);
+}
+
 bool world_is_out(const void *block) {
     return had_by[unit_of(block)] != 0;
 }
@@ -296,6 +305,12 @@ void world_put_batch(unsigned class_index, void *const *blocks, unsigned count) 
 
 void world_put(unsigned class_index, void *block) {
     world_put_batch(class_index, &block, 1);
+}
+
+void world_purge_sparse(unsigned class_index) {
+    struct heap *heap = heap_enter();
+    sparse_look(class_index, SPARSE_SOME_IDLE);
+    heap_leave(heap);
 }
 
 void world_empty(void) {

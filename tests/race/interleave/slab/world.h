@@ -35,6 +35,8 @@ void world_put_batch(unsigned class_index, void *const *blocks, unsigned count);
 void world_empty(void);
 // What waits in transfer caches goes home.
 void world_empty_transfers(void);
+// Idle pages of the class's listed slabs are purged, all of them.
+void world_purge_sparse(unsigned class_index);
 // malloc and free, by the stacks.
 void *world_malloc(unsigned class_index);
 void world_free(void *block);
@@ -54,6 +56,8 @@ void world_fork(void);
 
 void world_got(const void *block, unsigned class_index);
 void world_gives(const void *block, unsigned class_index);
+// The pages read as zero from now on: nobody may have a block there.
+void world_purges(const void *start, size_t bytes);
 // Does anybody in the program have the block that starts there?
 bool world_is_out(const void *block);
 

@@ -1,0 +1,89 @@
+// What a thread does not use goes home: stacks that did not move for a while, and all that a thread holds that only
+// frees.
+//
+// A block in a stack keeps its page, and its slab with all others in it. So a thread in a phase of frees holds ever
+// less: a stack each turn goes home, large blocks go straight to their slabs, and leases are given up, so that slabs
+// can end or be purged page by page (slab/sparse.h). Classes that other threads refill from what this one frees are
+// left alone.
+#include "heap/registry.h"
+#include "heap/transfer.h"
+#include "region/runs.h"
+#include "slab/sparse.h"
+
+static bool heap_is_freeing(const struct heap *heap) {
+    return heap->turn - heap->refill_turn >= FREE_PHASE_TURNS;
+}
+
+static bool heap_has_freed_most(const struct heap *heap) {
+    return heap_is_freeing(heap) && runs_in_use_bytes() < heap->phase_bytes / FREE_PHASE_SHARE;
+}
+
+bool heap_passes_on(const struct heap *heap, unsigned class_index) {
+    bool is_small_enough = class_bytes(class_index) <= TRANSFER_BLOCK_BYTES;
+    bool passes = class_is_held(class_index) ? heap->classes[class_index].passes_on : is_small_enough;
+    return passes && load_relaxed(&registry.threads) > 1;
+}
+
+bool heap_only_frees(const struct heap *heap, unsigned class_index) {
+    return heap_is_freeing(heap) && (!heap_passes_on(heap, class_index) || transfer_is_closed(class_index));
+}
+
+void heap_let_idle_go(struct heap *heap, unsigned class_index, unsigned freed_blocks) {
+    struct heap_class *own = &heap->classes[class_index];
+    bool due = sparse_is_due(class_index, freed_blocks);
+    if (own->slab != NULL && (due || slab_is_wholly_free(own->slab)))
+        heap_unlease(&own->slab);
+    if (own->fresh != NULL && (due || slab_is_wholly_free(own->fresh)))
+        heap_unlease(&own->fresh);
+    if (due)
+        sparse_look(class_index, heap_has_freed_most(heap) ? SPARSE_SOME_IDLE : SPARSE_MOSTLY_IDLE);
+}
+
+static void heap_flush_idle_parked(struct heap *heap, unsigned class_index) {
+    for (unsigned i = 0; i < PARK_IDLE_CELLS && heap->classes[class_index].parked != NULL; i++)
+        heap_flush_parked(heap, class_index);
+}
+
+// All of a stack, and of a large one's grant, or half of a small one's.
+static void heap_empty_stack(struct heap *heap, unsigned class_index) {
+    unsigned blocks = heap_stack_blocks(heap, class_index);
+    heap_flush_idle_parked(heap, class_index);
+    heap_flush(heap, class_index, 0);
+    if (class_index < CLASS_FIRST_LARGE && heap->classes[class_index].depth > 0)
+        heap_flatten_stack(heap, class_index);
+    else if (heap->classes[class_index].depth > 0)
+        heap_set_depth(heap, class_index, 0);
+    heap_let_idle_go(heap, class_index, blocks);
+}
+
+static void heap_look_at(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    unsigned blocks = heap_stack_blocks(heap, class_index);
+    if (heap_only_frees(heap, class_index))
+        heap_empty_stack(heap, class_index);
+    else if (blocks == own->idle_blocks && own->parked != NULL)
+        heap_flush_idle_parked(heap, class_index);
+    else if (blocks > 0 && blocks == own->idle_blocks)
+        heap_flush(heap, class_index, blocks / 2);
+    own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
+}
+
+void heap_look_around(struct heap *heap, unsigned busy_class) {
+    uint32_t trim_turn = load_relaxed(&heap_trim_turn);
+    if (UNLIKELY(heap->trim_turn != trim_turn)) {
+        heap->trim_turn = trim_turn;
+        heap_empty(heap);
+        return;
+    }
+    heap->look_wait = (uint8_t)((heap->look_wait + 1) % LOOK_AROUND_TURNS);
+    if (heap->look_wait != 0 && !heap_is_freeing(heap))
+        return;
+    if (heap->turn - heap->refill_turn == FREE_PHASE_TURNS)
+        heap->phase_bytes = runs_in_use_bytes();
+    transfer_look(heap);
+    if (heap->stacks_granted == 0)
+        return;
+    heap->stack_look = heap->stack_look + 1 < heap->stacks_granted ? heap->stack_look + 1 : 0;
+    if (heap->stack_classes[heap->stack_look] != busy_class)
+        heap_look_at(heap, heap->stack_classes[heap->stack_look]);
+}

@@ -1,0 +1,131 @@
+// Finds idle pages in part-used slabs, and purges them.
+#include "slab/sparse.h"
+
+#include <limits.h>
+
+#include "region/runs.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+bool sparse_is_due(unsigned class_index, unsigned freed_blocks) {
+    struct depot *depot = &depots[class_index];
+    if (class_is_held(class_index)) // so many blocks a page that hardly one is idle
+        return false;
+    size_t freed = load_relaxed(&depot->freed_bytes) + freed_blocks * class_bytes(class_index);
+    bool due = freed > 0 && freed >= slab_in_use_bytes(class_index) / SPARSE_LOOK_SHARE;
+    store_relaxed(&depot->freed_bytes, due ? 0 : freed); // an update lost between threads moves a look
+    return due && runs_in_use_bytes() > load_relaxed(&options.retain_min);
+}
+
+// The first block from `from` on whose bit is set (`flipped` 0) or clear (all ones); `end`: there is none below it.
+static unsigned find_bit(const struct slab *slab, unsigned from, unsigned end, uint64_t flipped) {
+    while (from < end) {
+        // total order, for its acquire: what the program did to a block comes before its page is purged. Pairs:
+        // put_mask
+        uint64_t word = (load_total(&slab->bits[from / 64]) ^ flipped) >> (from % 64);
+        if (word != 0)
+            return from + bits_lowest(word) < end ? from + bits_lowest(word) : end;
+        from = (from / 64 + 1) * 64;
+    }
+    return end;
+}
+
+struct pages {
+    uintptr_t start;
+    uintptr_t end;
+    unsigned next; // block to go on with
+};
+
+// The next whole pages under blocks that are back, from block pages->next on; false: there are none.
+static bool next_idle_pages(const struct slab *slab, struct pages *pages) {
+    unsigned carved = load_relaxed(&slab->carved);
+    while (pages->next < carved) {
+        unsigned first = find_bit(slab, pages->next, carved, 0);
+        unsigned behind = find_bit(slab, first, carved, ~UINT64_C(0));
+        pages->next = behind;
+        pages->start = bits_align_up((uintptr_t)slab_block(slab, first), os_facts.page_bytes);
+        pages->end = bits_align_down((uintptr_t)slab_block(slab, behind), os_facts.page_bytes);
+        if (pages->start < pages->end)
+            return true;
+    }
+    return false;
+}
+
+struct look {
+    enum sparse_least least;
+    size_t idle_bytes; // seen so far
+    bool purges;
+};
+
+// Of the slab that a look takes out to purge it nothing is counted.
+static bool look_at(struct slab *slab, void *context) {
+    struct look *look = context;
+    struct pages pages = {0};
+    size_t idle = 0, carved = load_relaxed(&slab->carved) * class_bytes(slab->class_index);
+    while (next_idle_pages(slab, &pages))
+        idle += pages.end - pages.start;
+    size_t purged = *slab_purged_bytes(slab), left = idle > purged ? idle - purged : 0;
+    bool is_wanted = look->least == SPARSE_SOME_IDLE || idle >= carved - carved / SPARSE_MOSTLY_SHARE;
+    if (look->purges && is_wanted && left >= carved / SPARSE_PURGE_SHARE && left > 0)
+        return true;
+    look->idle_bytes += left;
+    return false;
+}
+
+static void purge_idle_pages(struct slab *slab) {
+    struct pages pages = {0};
+    size_t bytes = 0;
+    for (; next_idle_pages(slab, &pages); bytes += pages.end - pages.start)
+        runs_purge_inside((void *)pages.start, pages.end - pages.start); // in vain where memory is locked: not again
+    *slab_purged_bytes(slab) = bytes;
+}
+
+static void note_idle(unsigned class_index, size_t idle_bytes) {
+    struct depot *depot = &depots[class_index];
+    lock_acquire(&depot->lock);
+    store_relaxed(&depot->idle_bytes, idle_bytes); // read without the lock in idle_bytes_of_all
+    lock_release(&depot->lock);
+}
+
+static size_t idle_bytes_of_all(void) {
+    size_t sum = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        sum += load_relaxed(&depots[i].idle_bytes);
+    return sum;
+}
+
+static unsigned listed_slabs(unsigned class_index) {
+    return load_relaxed(&depots[class_index].slabs);
+}
+
+// Purges at most so many, and counts what is left in the others. Returns how many it purged.
+static unsigned purge_slabs(unsigned class_index, struct look *look, unsigned most) {
+    unsigned left = listed_slabs(class_index), count = 0;
+    struct slab *slab;
+    look->idle_bytes = 0;
+    look->purges = true;
+    while ((slab = depot_lease_wanted(class_index, look_at, look, &left)) != NULL) {
+        purge_idle_pages(slab);
+        depot_unlease(slab);
+        look->purges = ++count < most;
+    }
+    note_idle(class_index, look->idle_bytes);
+    return count;
+}
+
+void sparse_look(unsigned class_index, enum sparse_least least) {
+    struct look look = {.least = least};
+    unsigned left = listed_slabs(class_index);
+    depot_lease_wanted(class_index, look_at, &look, &left);
+    note_idle(class_index, look.idle_bytes);
+    if (runs_surplus_bytes(idle_bytes_of_all()) > 0)
+        purge_slabs(class_index, &look, SPARSE_LOOK_SLABS);
+}
+
+bool sparse_trim(void) {
+    struct look look = {.least = SPARSE_SOME_IDLE};
+    bool any = false;
+    for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_COUNT; i++)
+        any = purge_slabs(i, &look, UINT_MAX) > 0 || any;
+    return any;
+}

@@ -1,0 +1,122 @@
+// What a thread does not use goes home: stacks that lie idle, and nearly all that a thread holds that only frees.
+#include "unit/unit.h"
+
+#include "unit/heap/heaps.h"
+
+enum { MANY = 20000 };
+static void *blocks[MANY];
+
+static void a_stack_that_lies_idle_is_flushed_while_another_works(void **state) {
+    unsigned idle = class_of(416), busy = class_of(448);
+    (void)state;
+    struct heap *heap = heap_mine();
+    allocate_many(idle, blocks, 30);
+    release_many(blocks, 30);
+    assert_true(heap_stack_blocks(heap, idle) >= 16);
+    for (unsigned i = 0; i < LOOK_AROUND_TURNS; i++) {
+        allocate_many(busy, blocks, MANY);
+        release_many(blocks, MANY);
+    }
+    assert_int_equal(heap_stack_blocks(heap, idle), 0);
+    assert_int_equal(blocks_out(idle), 0);
+}
+
+// Blocks of many classes, all out; returns how many.
+static size_t allocate_of_each_class(size_t bytes_of_each) {
+    size_t count = 0;
+    for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_COUNT; i++) {
+        size_t some = bytes_of_each / class_bytes(i) + 4;
+        MUST(count + some <= MANY);
+        allocate_many(i, blocks + count, some);
+        count += some;
+    }
+    return count;
+}
+
+static void mix(size_t count) {
+    struct random random = random_start();
+    for (size_t i = count; i > 1; i--) {
+        size_t other = random_below(&random, i);
+        void *block = blocks[i - 1];
+        blocks[i - 1] = blocks[other];
+        blocks[other] = block;
+    }
+}
+
+static size_t cached_bytes(void) {
+    size_t bytes = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        bytes += heap_cached_blocks(heap_mine(), i) * class_bytes(i);
+    return bytes;
+}
+
+static void a_thread_that_only_frees_keeps_next_to_nothing(void **state) {
+    (void)state;
+    struct heap *heap = heap_mine();
+    size_t count = allocate_of_each_class(64 * KIB);
+    mix(count);
+    release_many(blocks, count / 2);
+    unsigned deep = 0;
+    release_many(blocks + count / 2, count - count / 2);
+    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_COUNT; i++)
+        deep += heap->classes[i].depth;
+    assert_int_equal(deep, 0); // large blocks go straight home
+    assert_true(cached_bytes() < 2 * MIB);
+    unsigned large = class_of(100000);
+    release(allocate(large)); // and with the first refill all is as it was
+    assert_true(heap->classes[large].depth > 0 && heap_stack_blocks(heap, large) > 0);
+}
+
+static void leases_are_given_up_by_a_thread_that_only_frees(void **state) {
+    (void)state;
+    size_t count = allocate_of_each_class(64 * KIB);
+    mix(count);
+    release_many(blocks, count);
+    options.retain_min = 0;
+    unsigned leases = 0;
+    for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_COUNT; i++) {
+        heap_let_idle_go(heap_mine(), i, 1000);
+        leases += heap_mine()->classes[i].slab != NULL || heap_mine()->classes[i].fresh != NULL;
+    }
+    options.retain_min = RETAIN_MIN_BYTES;
+    assert_int_equal(leases, 0);
+}
+
+static struct meeting meeting;
+
+// Two threads: the first allocates, keeps most and hands some on, the second frees those.
+static void *allocate_or_free(void *number) {
+    unsigned class_index = class_of(3000);
+    struct heap *heap = heap_mine();
+    if (number == NULL)
+        allocate_many(class_index, blocks + 500, 5000);
+    for (unsigned turn = 0; turn < 200; turn++) {
+        if (number == NULL)
+            allocate_many(class_index, blocks, 500);
+        meet(&meeting, 2);
+        if (number != NULL)
+            release_many(blocks, 500);
+        meet(&meeting, 2);
+    }
+    if (number != NULL)
+        MUST(!heap_only_frees(heap, class_index)); // the other one takes what this one passes on
+    meet(&meeting, 2);
+    if (number == NULL)
+        release_many(blocks + 500, 5000);
+    return NULL;
+}
+
+static void a_thread_that_frees_for_another_keeps_its_stacks(void **state) {
+    (void)state;
+    threads_run(2, allocate_or_free);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stack_that_lies_idle_is_flushed_while_another_works),
+        cmocka_unit_test(a_thread_that_only_frees_keeps_next_to_nothing),
+        cmocka_unit_test(leases_are_given_up_by_a_thread_that_only_frees),
+        cmocka_unit_test(a_thread_that_frees_for_another_keeps_its_stacks),
+    };
+    return cmocka_run_group_tests_name("idle", tests, start_heap, NULL);
+}
