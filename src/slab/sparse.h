@@ -1,5 +1,5 @@
 // Sparse slabs: where much of a class lies idle in slabs that can't end, since a few of their blocks are still out, the
-// pages between go back to the system.
+// pages between go back to the system. When it pays is docs/decisions/0013.
 //
 // I1. Idle are the whole pages of a LISTED slab under blocks that were handed out once and are back.
 // I2. A lessee purges them, so nobody gets their blocks meanwhile (S2).
