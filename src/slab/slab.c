@@ -76,7 +76,7 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
     slab->next_word = 0;
     slab->zeroed = zeroed;
     store_relaxed(&slab->carved, 0);
-    for (unsigned i = 0; i <= row->words; i++)
+    for (unsigned i = 0; i <= row->words; i++) // the last is slab_purged_bytes
         store_relaxed(&slab->bits[i], 0);
     for (unsigned i = 0; i < row->slices; i++)
         store_relaxed(&window.info[first + i], (intptr_t)slab);

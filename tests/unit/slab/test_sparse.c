@@ -56,13 +56,7 @@ static void put_out_blocks(struct slab *slab, unsigned first, unsigned step) {
 }
 
 static void end_sparse(struct slab *slab, unsigned first, unsigned step) {
-    assert_ptr_equal(depot_lease(slab->class_index, &holder, 1), slab);
-    put_out_blocks(slab, first, step);
-    slab_give_back(slab);
-}
-
-static void end_in_child(struct slab *slab, unsigned first, unsigned step) {
-    MUST(depot_lease(slab->class_index, &holder, 1) == slab);
+    MUST(depot_lease(slab->class_index, &holder, 1) == slab); // also in a child
     put_out_blocks(slab, first, step);
     slab_give_back(slab);
 }
@@ -103,7 +97,7 @@ static void within_the_bound_all_stays_child(void *context) {
     options.retain_min = 0;
     sparse_look(class_index, SPARSE_SOME_IDLE);
     MUST(runs_count().purges > purges);
-    end_in_child(slab, 0, 4);
+    end_sparse(slab, 0, 4);
 }
 
 static void within_the_bound_all_stays(void **state) {
@@ -141,7 +135,7 @@ static void what_is_needed_again_counts_as_refaulted_child(void *context) {
     size_t purged = *slab_purged_bytes(slab);
     struct runs_totals before = runs_count();
     MUST(purged > 0);
-    end_in_child(slab, 0, 8);
+    end_sparse(slab, 0, 8);
     struct runs_totals after = runs_count();
     MUST(after.refaulted_bytes - before.refaulted_bytes == purged);
     MUST(after.allowance_slices >= before.allowance_slices + purged / SLICE_BYTES);
