@@ -121,7 +121,9 @@
 #define STACK_LARGE_SHRINK_FLUSHES 16
 // A thread that flushed so many times in a row, of all classes, is in a phase of frees: it need not keep anything.
 // And once only this part (1/N) is left of what was in use when it began, it seems to be through.
+// Each time that it goes on to allocate after all, the next phase begins after twice as many, up to this.
 #define FREE_PHASE_TURNS 64
+#define FREE_PHASE_MOST_TURNS (64 * 1024)
 #define FREE_PHASE_SHARE 4
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64

@@ -148,7 +148,8 @@ static void heap_take_back_own(struct heap *heap, void *block, unsigned class_in
     struct heap_class *own = &heap->classes[class_index];
     bool straight_home = own->depth == 0 && class_index >= CLASS_FIRST_LARGE && heap_only_frees(heap, class_index);
     if (straight_home || (own->depth == 0 && !heap_grant_stack(heap, class_index))) {
-        heap_look_around(heap, class_index);
+        if (straight_home)
+            heap_look_around(heap, class_index);
         own->last_turn = ++heap->turn;
         heap_put_one(heap, block, class_index);
         if (straight_home)

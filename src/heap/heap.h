@@ -60,6 +60,7 @@ struct heap {
     size_t granted_bytes;   // what all stacks can hold: sum of depth * block size, and what is parked
     uint32_t turn;          // refills and flushes so far
     uint32_t refill_turn;   // the last refill's
+    uint32_t phase_turns;   // flushes without a refill, after which a phase of frees has begun
     size_t phase_bytes;     // in use when the phase of frees began
     uint32_t trim_turn;     // last request of malloc_trim obeyed
     uint8_t own_cells_used; // of `cells`, ever
@@ -122,6 +123,8 @@ INTERNAL void heap_look_around(struct heap *heap, unsigned busy_class);
 INTERNAL bool heap_passes_on(const struct heap *heap, unsigned class_index);
 // The thread has only freed for a while, and nobody allocates what it frees of the class.
 INTERNAL bool heap_only_frees(const struct heap *heap, unsigned class_index);
+// The thread allocates again: phases of frees that lead to that are seen later from now on.
+INTERNAL void heap_end_phase(struct heap *heap);
 // Of a class of which only blocks come back: leases of slabs that could end, or be purged, are given up.
 INTERNAL void heap_let_idle_go(struct heap *heap, unsigned class_index, unsigned freed_blocks);
 // True where the thread's budget has room for so many bytes more.

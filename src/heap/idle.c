@@ -11,7 +11,12 @@
 #include "slab/sparse.h"
 
 static bool heap_is_freeing(const struct heap *heap) {
-    return heap->turn - heap->refill_turn >= FREE_PHASE_TURNS;
+    return heap->turn - heap->refill_turn >= heap->phase_turns;
+}
+
+void heap_end_phase(struct heap *heap) {
+    if (heap_is_freeing(heap) && heap->phase_turns < FREE_PHASE_MOST_TURNS)
+        heap->phase_turns *= 2;
 }
 
 static bool heap_has_freed_most(const struct heap *heap) {
@@ -78,7 +83,7 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     heap->look_wait = (uint8_t)((heap->look_wait + 1) % LOOK_AROUND_TURNS);
     if (heap->look_wait != 0 && !heap_is_freeing(heap))
         return;
-    if (heap->turn - heap->refill_turn == FREE_PHASE_TURNS)
+    if (heap->turn - heap->refill_turn == heap->phase_turns)
         heap->phase_bytes = runs_in_use_bytes();
     transfer_look(heap);
     if (heap->stacks_granted == 0)

@@ -101,6 +101,7 @@ static bool heap_is_passing(const struct heap_class *own) {
 }
 
 static void heap_note_refill(struct heap *heap, struct heap_class *own) {
+    heap_end_phase(heap);
     own->last_turn = heap->refill_turn = ++heap->turn;
 }
 

@@ -93,6 +93,7 @@ void registry_forget_stacks(struct heap *heap) {
     }
     heap->turn = 0;
     heap->refill_turn = 0;
+    heap->phase_turns = FREE_PHASE_TURNS;
 }
 
 struct heap *registry_new_heap(void) {
@@ -103,6 +104,7 @@ struct heap *registry_new_heap(void) {
     uint32_t number = ++registry.heaps;
     list_add_last(&registry.all, &heap->link);
     list_init(&heap->free_link);
+    heap->phase_turns = FREE_PHASE_TURNS;
     lock_release(&registry.lock);
     depot_holder_start(&heap->holder, number % TAG_COUNT);
     return heap;

@@ -7,14 +7,33 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
+static size_t idle_bytes_of_all(void) {
+    size_t sum = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        sum += load_relaxed(&depots[i].idle_bytes);
+    return sum;
+}
+
+static void note_idle(unsigned class_index, size_t idle_bytes) {
+    struct depot *depot = &depots[class_index];
+    lock_acquire(&depot->lock);
+    store_relaxed(&depot->idle_bytes, idle_bytes); // read without the lock in idle_bytes_of_all
+    lock_release(&depot->lock);
+}
+
 bool sparse_is_due(unsigned class_index, unsigned freed_blocks) {
     struct depot *depot = &depots[class_index];
     if (class_is_held(class_index)) // so many blocks a page that hardly one is idle
         return false;
+    size_t in_use = slab_in_use_bytes(class_index);
     size_t freed = load_relaxed(&depot->freed_bytes) + freed_blocks * class_bytes(class_index);
-    bool due = freed > 0 && freed >= slab_in_use_bytes(class_index) / SPARSE_LOOK_SHARE;
-    store_relaxed(&depot->freed_bytes, due ? 0 : freed); // an update lost between threads moves a look
-    return due && runs_in_use_bytes() > load_relaxed(&options.retain_min);
+    bool much = freed > 0 && freed >= in_use / SPARSE_LOOK_SHARE;
+    store_relaxed(&depot->freed_bytes, much ? 0 : freed); // an update lost between threads moves a look
+    if (!much || runs_in_use_bytes() <= load_relaxed(&options.retain_min))
+        return false;
+    size_t idle = load_relaxed(&depot->idle_bytes) + freed;
+    note_idle(class_index, idle < in_use ? idle : in_use);
+    return runs_surplus_bytes(idle_bytes_of_all()) > 0;
 }
 
 // The first block from `from` on whose bit is set (`flipped` 0) or clear (all ones); `end`: there is none below it.
@@ -57,18 +76,27 @@ struct look {
     bool purges;
 };
 
+static size_t idle_bytes(const struct slab *slab) {
+    struct pages pages = {0};
+    size_t idle = 0;
+    while (next_idle_pages(slab, &pages))
+        idle += pages.end - pages.start;
+    return idle;
+}
+
 // Of the slab that a look takes out to purge it nothing is counted.
 static bool look_at(struct slab *slab, void *context) {
     struct look *look = context;
-    struct pages pages = {0};
-    size_t idle = 0, carved = load_relaxed(&slab->carved) * class_bytes(slab->class_index);
-    while (next_idle_pages(slab, &pages))
-        idle += pages.end - pages.start;
-    size_t purged = *slab_purged_bytes(slab), left = idle > purged ? idle - purged : 0;
-    bool is_wanted = look->least == SPARSE_SOME_IDLE || idle >= carved - carved / SPARSE_MOSTLY_SHARE;
-    if (look->purges && is_wanted && left >= carved / SPARSE_PURGE_SHARE && left > 0)
+    size_t carved = load_relaxed(&slab->carved) * class_bytes(slab->class_index);
+    size_t purged = *slab_purged_bytes(slab), least = purged + carved / SPARSE_PURGE_SHARE;
+    if (look->least == SPARSE_MOSTLY_IDLE && least < carved - carved / SPARSE_MOSTLY_SHARE)
+        least = carved - carved / SPARSE_MOSTLY_SHARE;
+    size_t idle = slab_free_blocks(slab) * class_bytes(slab->class_index); // of blocks larger than pages about all
+    if (idle >= least || class_bytes(slab->class_index) < os_facts.page_bytes)
+        idle = idle_bytes(slab);
+    if (look->purges && idle >= least && idle > purged)
         return true;
-    look->idle_bytes += left;
+    look->idle_bytes += idle > purged ? idle - purged : 0;
     return false;
 }
 
@@ -78,20 +106,6 @@ static void purge_idle_pages(struct slab *slab) {
     for (; next_idle_pages(slab, &pages); bytes += pages.end - pages.start)
         runs_purge_inside((void *)pages.start, pages.end - pages.start); // in vain where memory is locked: not again
     *slab_purged_bytes(slab) = bytes;
-}
-
-static void note_idle(unsigned class_index, size_t idle_bytes) {
-    struct depot *depot = &depots[class_index];
-    lock_acquire(&depot->lock);
-    store_relaxed(&depot->idle_bytes, idle_bytes); // read without the lock in idle_bytes_of_all
-    lock_release(&depot->lock);
-}
-
-static size_t idle_bytes_of_all(void) {
-    size_t sum = 0;
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        sum += load_relaxed(&depots[i].idle_bytes);
-    return sum;
 }
 
 static unsigned listed_slabs(unsigned class_index) {

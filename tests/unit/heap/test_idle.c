@@ -53,6 +53,7 @@ static size_t cached_bytes(void) {
 static void a_thread_that_only_frees_keeps_next_to_nothing(void **state) {
     (void)state;
     struct heap *heap = heap_mine();
+    heap->phase_turns = FREE_PHASE_TURNS; // as of a thread that never went on to allocate
     size_t count = allocate_of_each_class(64 * KIB);
     mix(count);
     release_many(blocks, count / 2);
@@ -80,6 +81,21 @@ static void leases_are_given_up_by_a_thread_that_only_frees(void **state) {
     }
     options.retain_min = RETAIN_MIN_BYTES;
     assert_int_equal(leases, 0);
+}
+
+static void a_thread_that_frees_and_allocates_in_turn_keeps_its_stacks(void **state) {
+    (void)state;
+    struct heap *heap = heap_mine();
+    unsigned large = class_of(100000);
+    size_t count = 0;
+    for (unsigned i = 0; i < 12; i++) {
+        count = allocate_of_each_class(64 * KIB);
+        mix(count);
+        release_many(blocks, count);
+    }
+    assert_true(heap->phase_turns > FREE_PHASE_TURNS);
+    assert_false(heap_only_frees(heap, large));
+    assert_true(cached_bytes() >= 2 * MIB);
 }
 
 static struct meeting meeting;
@@ -116,6 +132,7 @@ int main(void) {
         cmocka_unit_test(a_stack_that_lies_idle_is_flushed_while_another_works),
         cmocka_unit_test(a_thread_that_only_frees_keeps_next_to_nothing),
         cmocka_unit_test(leases_are_given_up_by_a_thread_that_only_frees),
+        cmocka_unit_test(a_thread_that_frees_and_allocates_in_turn_keeps_its_stacks),
         cmocka_unit_test(a_thread_that_frees_for_another_keeps_its_stacks),
     };
     return cmocka_run_group_tests_name("idle", tests, start_heap, NULL);
