@@ -9,6 +9,8 @@
 
 #include "sys/os_linux.c"
 
+#include "sys/os_cgroup.c"
+
 #include "sys/lock.c"
 
 #include "sys/report.c"
@@ -40,6 +42,10 @@
 #include "slab/put.c"
 
 #include "big/mapping.c"
+
+#include "big/sites.c"
+
+#include "big/cache.c"
 
 #include "big/big.c"
 

@@ -188,6 +188,7 @@ Bytes where the name says so, else numbers since the program began or, for `thre
 
 CLASSES_HEAD = """
 The JSON form adds `fault_counts`: for each fault of [faults.md](faults.md) how often it was seen.
+`big_sites` lists the call sites that asked most often for blocks from `big_threshold` on, by return address and size.
 
 ## Each size class
 

@@ -75,6 +75,10 @@ struct hakmem_stats {
     uint64_t refaulted_bytes; // of what was given back, used again since
     uint64_t faults;          // misuse seen so far; see docs/faults.md
     uint64_t threads;         // that have a heap now
+    uint64_t big_hits;        // requests from big_threshold on that a freed block served
+    uint64_t big_misses;      // and those that needed new memory
+    uint64_t big_evictions;   // freed blocks of such sizes that were given back
+    size_t big_cached_bytes;  // in those that were not: part of retained_bytes
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.

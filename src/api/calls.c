@@ -8,6 +8,7 @@
 #include "big/big.h"
 #include "heap/heap.h"
 #include "sys/fault.h"
+#include "sys/options.h"
 
 void *call_no_memory(void) {
     fault_count(FAULT_out_of_memory);
@@ -15,14 +16,19 @@ void *call_no_memory(void) {
     return NULL;
 }
 
+// The slab class that serves a request; CLASS_NONE: none does, or it is closed (big_threshold).
+static unsigned open_class(unsigned class_index) {
+    return class_bytes(class_index) < options.big_threshold ? class_index : CLASS_NONE;
+}
+
 // A block above the slab classes.
-static void *take_big(size_t bytes, size_t align, bool *zeroed) {
+static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) {
     if (bytes > PTRDIFF_MAX)
         return NULL;
     struct heap *heap = heap_enter();
-    void *block = big_take(bytes, align, zeroed);
+    void *block = big_take(bytes, align, site, zeroed);
     if (UNLIKELY(block == NULL) && heap_trim(0))
-        block = big_take(bytes, align, zeroed);
+        block = big_take(bytes, align, site, zeroed);
     heap_leave(heap);
     return block;
 }
@@ -46,8 +52,16 @@ static void *resize_big(void *block, size_t bytes) {
 void *call_malloc_slow(size_t bytes) {
     bool zeroed;
     void *block = NULL;
-    if (heap_process_start())
-        block = bytes <= CLASS_LARGE_MAX ? heap_refill(class_of(bytes)) : take_big(bytes, 1, &zeroed);
+    if (heap_process_start()) {
+        unsigned class_index = bytes <= CLASS_LARGE_MAX ? open_class(class_of(bytes)) : CLASS_NONE;
+        block = class_index != CLASS_NONE ? heap_refill(class_index) : take_big(bytes, 1, CALL_SITE, &zeroed);
+    }
+    return LIKELY(block != NULL) ? block : call_no_memory();
+}
+
+void *call_malloc_big(size_t bytes, uintptr_t site) {
+    bool zeroed;
+    void *block = heap_process_start() ? take_big(bytes, 1, site, &zeroed) : NULL;
     return LIKELY(block != NULL) ? block : call_no_memory();
 }
 
@@ -90,12 +104,14 @@ size_t call_usable_bytes(const void *block) {
 }
 
 // A block of more than CLASS_FINE_MAX: clearing one that reads as zero would cost more than the cold path.
-static void *take_zeroed(size_t bytes, bool *zeroed) {
+static void *take_zeroed(size_t bytes, uintptr_t site, bool *zeroed) {
     unsigned class_index = bytes <= CLASS_LARGE_MAX ? class_of_large(bytes) : CLASS_NONE;
     void *block = stack_pop(class_index);
     if (block != NULL || !heap_process_start())
         return block;
-    return class_index != CLASS_NONE ? heap_refill_zeroed(class_index, zeroed) : take_big(bytes, 1, zeroed);
+    if (class_index != CLASS_NONE && open_class(class_index) != CLASS_NONE)
+        return heap_refill_zeroed(class_index, zeroed);
+    return take_big(bytes, 1, site, zeroed);
 }
 
 void *call_calloc(size_t count, size_t bytes) {
@@ -103,7 +119,7 @@ void *call_calloc(size_t count, size_t bytes) {
     if (UNLIKELY(__builtin_mul_overflow(count, bytes, &total)))
         return call_no_memory();
     bool zeroed = false;
-    void *block = LIKELY(total <= CLASS_FINE_MAX) ? call_malloc(total) : take_zeroed(total, &zeroed);
+    void *block = LIKELY(total <= CLASS_FINE_MAX) ? call_malloc(total) : take_zeroed(total, CALL_SITE, &zeroed);
     if (UNLIKELY(block == NULL))
         return call_no_memory();
     return zeroed ? block : memset(block, 0, total);
@@ -117,11 +133,11 @@ void *call_aligned(size_t bytes, size_t align) {
     if (!heap_process_start())
         return call_no_memory();
     unsigned class_index = class_of_aligned(bytes, align);
-    if (class_index != CLASS_NONE) {
+    if (class_index != CLASS_NONE && open_class(class_index) != CLASS_NONE) {
         block = stack_pop(class_index);
         block = block != NULL ? block : heap_refill(class_index);
     } else if (bytes <= PTRDIFF_MAX && align <= PTRDIFF_MAX) {
-        block = take_big(bytes, align, &zeroed);
+        block = take_big(bytes, align, CALL_SITE, &zeroed);
     }
     return block != NULL ? block : call_no_memory();
 }
@@ -147,9 +163,10 @@ static void *move_block(void *block, size_t old_bytes, size_t bytes) {
 
 // A large run that can't grow moves once into a mapping of its own, which the kernel can move without copying from then
 // on.
-static void *move_run(void *block, size_t old_bytes, size_t bytes) {
+static void *move_run(void *block, size_t old_bytes, size_t bytes, uintptr_t site) {
+    bool zeroed;
     struct heap *heap = heap_enter();
-    void *moved = mapping_make(bytes, 1);
+    void *moved = big_take_mapping(bytes, 1, site, &zeroed);
     heap_leave(heap);
     if (moved == NULL)
         return move_block(block, old_bytes, bytes);
@@ -188,7 +205,9 @@ void *call_realloc(void *block, size_t bytes) {
         void *resized = resize_big(block, bytes);
         if (resized != NULL)
             return resized;
-        return bytes < REALLOC_MAPPING_BYTES ? move_block(block, old_bytes, bytes) : move_run(block, old_bytes, bytes);
+        if (bytes < REALLOC_MAPPING_BYTES)
+            return move_block(block, old_bytes, bytes);
+        return move_run(block, old_bytes, bytes, CALL_SITE);
     }
     return move_block(block, old_bytes, bytes);
 }

@@ -6,7 +6,13 @@
 
 #include "heap/heap_fast.h"
 
+// The return address of the function that takes it: the program's call, where the compiler turned the calls before into
+// jumps. A hint by which big blocks are found again.
+#define CALL_SITE ((uintptr_t)__builtin_return_address(0))
+
 INTERNAL void *call_malloc_slow(size_t bytes);
+// More than CLASS_LARGE_MAX, for a call that returns to `site`.
+INTERNAL void *call_malloc_big(size_t bytes, uintptr_t site);
 INTERNAL void call_free_slow(void *block);
 INTERNAL void *call_calloc(size_t count, size_t bytes);
 INTERNAL void *call_realloc(void *block, size_t bytes);

@@ -73,7 +73,14 @@ OPERATOR void _ZdaPvSt11align_val_tRKSt9nothrow_t(void *block, size_t align, con
 // --- The plain forms
 // ---------------------------------------------------------------------------------------------------
 
-static void *cxx_new(size_t bytes) {
+static NOINLINE void *cxx_new_large(size_t bytes) {
+    void *block = bytes <= CLASS_LARGE_MAX ? call_malloc_large(bytes) : call_malloc_big(bytes, CALL_SITE);
+    return LIKELY(block != NULL) ? block : cxx_new_failed(bytes, BLOCK_ALIGN);
+}
+
+ALWAYS_INLINE void *cxx_new(size_t bytes) {
+    if (UNLIKELY(bytes > CLASS_FINE_MAX))
+        return cxx_new_large(bytes);
     void *block = call_malloc(bytes);
     return LIKELY(block != NULL) ? block : cxx_new_failed(bytes, BLOCK_ALIGN);
 }

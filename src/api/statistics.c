@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "big/mapping.h"
+#include "big/cache.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
 #include "region/meta.h"
@@ -47,6 +47,7 @@ static void sum_all(void) {
     if (!heap_process_start())
         return;
     heap_for_each(add_heap, &sums);
+    sums.big_site_count = cache_list_sites(sums.big_sites, STATISTICS_SITES);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         sums.classes[i].slabs = slab_count(i);
         sums.classes[i].cached_blocks += transfer_blocks(i);
@@ -84,12 +85,18 @@ static void fill_classes(struct hakmem_stats *full) {
 static void fill_full(struct hakmem_stats *full) {
     struct runs_totals runs = runs_count();
     struct mapping_totals mappings = mapping_count();
+    struct cache_totals cache = cache_count();
     *full = (struct hakmem_stats){.size = sizeof *full};
     fill_classes(full);
     full->allocated_bytes += mappings.bytes;
     full->mapped_bytes = (runs.in_use_slices + runs.free_slices) * SLICE_BYTES + mappings.bytes;
+    full->mapped_bytes += cache.bytes + cache.clean_bytes;
     full->resident_bytes = os_resident_bytes();
-    full->retained_bytes = runs.retained_slices * SLICE_BYTES;
+    full->retained_bytes = runs.retained_slices * SLICE_BYTES + cache.bytes;
+    full->big_hits = cache.hits;
+    full->big_misses = cache.misses;
+    full->big_evictions = cache.evictions;
+    full->big_cached_bytes = cache.bytes;
     full->metadata_bytes = meta_bytes();
     full->purged_bytes = runs.purged_bytes;
     full->purges = runs.purges;
@@ -137,6 +144,10 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"refaulted_bytes", full->refaulted_bytes},
         {"faults", full->faults},
         {"threads", full->threads},
+        {"big_hits", full->big_hits},
+        {"big_misses", full->big_misses},
+        {"big_evictions", full->big_evictions},
+        {"big_cached_bytes", full->big_cached_bytes},
     };
     memcpy(fields, all, sizeof all);
     return COUNT_OF(all);
@@ -163,6 +174,17 @@ static void json_class(struct report *report, unsigned class_index) {
     json_field(report, "passed_blocks", sum->passed_blocks, ", ");
     json_field(report, "slabs_made", sum->slabs.made, ", ");
     json_field(report, "slabs_returned", sum->slabs.returned, "}");
+}
+
+static void json_site(struct report *report, const struct site *site) {
+    report_text(report, "    {\"address\": \"");
+    report_address(report, site->address);
+    report_text(report, "\", ");
+    json_field(report, "block_bytes", cache_class_bytes(site->class_index), ", ");
+    json_field(report, "hits", site->hits, ", ");
+    json_field(report, "misses", site->misses, ", ");
+    json_field(report, "evictions", site->evictions, ", ");
+    json_field(report, "cached_blocks", site->blocks, "}");
 }
 
 void statistics_say_json(struct report *report) {
@@ -192,6 +214,11 @@ void statistics_say_json(struct report *report) {
         json_class(report, i);
         separator = ",\n";
     }
+    report_text(report, "\n  ],\n  \"big_sites\": [");
+    for (unsigned i = 0; i < sums.big_site_count; i++) {
+        report_text(report, i == 0 ? "\n" : ",\n");
+        json_site(report, &sums.big_sites[i]);
+    }
     report_text(report, "\n  ]\n}\n");
     statistics_end(heap);
 }
@@ -210,6 +237,22 @@ static void text_class(struct report *report, unsigned class_index) {
     report_number_column(report, sum->slabs.made, 10);
     report_number_column(report, sum->slabs.returned, 10);
     report_text(report, "\n");
+}
+
+static void text_sites(struct report *report) {
+    if (sums.big_site_count > 0)
+        report_text(report, "     block      hits    misses evictions    cached  called from\n");
+    for (unsigned i = 0; i < sums.big_site_count; i++) {
+        const struct site *site = &sums.big_sites[i];
+        report_number_column(report, cache_class_bytes(site->class_index), 10);
+        report_number_column(report, site->hits, 10);
+        report_number_column(report, site->misses, 10);
+        report_number_column(report, site->evictions, 10);
+        report_number_column(report, site->blocks, 10);
+        report_text(report, "  ");
+        report_address(report, site->address);
+        report_text(report, "\n");
+    }
 }
 
 void statistics_say_text(struct report *report) {
@@ -234,6 +277,7 @@ void statistics_say_text(struct report *report) {
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         if (sums.classes[i].counters.refilled_blocks != 0)
             text_class(report, i);
+    text_sites(report);
     statistics_end(heap);
 }
 

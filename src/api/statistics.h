@@ -2,6 +2,7 @@
 #ifndef API_STATISTICS_H
 #define API_STATISTICS_H
 
+#include "big/sites.h"
 #include "hakmem/hakmem.h"
 #include "heap/heap.h"
 #include "sys/report.h"
@@ -16,6 +17,8 @@ struct statistics_class {
 struct statistics {
     struct statistics_class classes[CLASS_COUNT];
     uint64_t threads;
+    struct site big_sites[STATISTICS_SITES]; // those that asked most often
+    unsigned big_site_count;
 };
 
 // Everything in one pass over the heaps. Some 8 KiB: callers keep it off small stacks (it is static, under a lock).

@@ -135,6 +135,7 @@
 // Whenever so many times the refault allowance went by, it loses this part (1/N) of what was never used meanwhile.
 #define REFAULT_FADE_TRAFFIC 32
 #define REFAULT_FADE_SHARE 4
+#define LIMIT_SPARE_SHARE 8 // of a control group's limit so much (1/N) is left for what the allocator does not know of
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
 #define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
@@ -162,7 +163,26 @@
 #define REALLOC_MAPPING_BYTES (8 * MIB)
 
 // --- Big blocks ----------------------------------------------------------------------------------------------------
-#define BIG_RUN_MAX_BYTES (32 * MIB) // above it a block has a mapping of its own
+// From this size on a block has a mapping of its own; and between which sizes that may lie.
+#define BIG_THRESHOLD_BYTES (32 * MIB)
+#define BIG_LEAST_BYTES (512 * KIB)
+#define BIG_THRESHOLD_MAX_BYTES (32 * MIB)
+// Mappings at a time from which on smaller blocks are runs after all: a quarter of the kernel's vm.max_map_count.
+#define BIG_MAPPINGS_MOST (16 * 1024)
+
+// --- BigCache -------------------------------------------------------------------------------------------------------
+#define CACHE_CLASS_COUNT 121 // eight to a doubling: up to 16 GiB
+#define CACHE_FIFO_BYTES (2 * MIB)
+#define CACHE_LOOKS 8           // blocks among which the one to go is chosen
+#define CACHE_RELEASE_BLOCKS 16 // that go per turn outside the lock
+#define CACHE_CLEAN_BLOCKS 16   // kept for their addresses
+#define RELEASE_BATCH_BYTES (8 * MIB)
+// Call sites: the table, and among how many neighbours one is replaced where it may not grow any more.
+#define SITES_START_SLOTS 64
+#define SITES_MOST_SLOTS (16 * 1024)
+#define SITES_LOOKS 8
+#define SITES_HALVING_TURNS 16
+#define STATISTICS_SITES 16 // call sites that the statistics list
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
 #define LOCK_SPINS 64 // tries before sleeping: about a critical section's length

@@ -4,7 +4,10 @@
 #include "big/big.h"
 
 #include "base/bits.h"
+#include "base/tuning.h"
+#include "big/cache.h"
 #include "region/runs.h"
+#include "sys/options.h"
 #include "sys/os.h"
 
 static void run_mark(size_t first, size_t slices, size_t from) {
@@ -36,16 +39,62 @@ static void *run_take(size_t bytes, size_t align, bool *zeroed) {
     return window_address(first);
 }
 
-void *big_take(size_t bytes, size_t align, bool *zeroed) {
+// A mapping has its class's bytes, so that it fits all requests of the class once it is cached; where that is more than
+// the system gives, what is needed.
+static void *mapping_take(size_t bytes, unsigned class_index, uintptr_t site, bool *zeroed) {
+    struct mapping found;
+    if (cache_take(class_index, site, &found, zeroed)) {
+        found.site = site;
+        void *block = mapping_show(&found);
+        if (block == NULL)
+            mapping_release(&found);
+        return block;
+    }
+    cache_make_room(bytes);
+    void *block = mapping_make(cache_class_bytes(class_index), 1, site);
+    return block != NULL ? block : mapping_make(bytes, 1, site);
+}
+
+// A mapping gets its class's bytes also when it grows or shrinks: what grows step by step has headroom for some.
+static void *mapping_resize_to_class(void *block, size_t bytes) {
+    unsigned class_index = cache_class_of(bytes);
+    size_t wanted = class_index != CACHE_NO_CLASS ? cache_class_bytes(class_index) : bytes;
+    struct mapping found;
+    if (mapping_find(block, &found) && found.bytes == wanted)
+        return block;
+    void *resized = mapping_resize(block, wanted);
+    return resized != NULL ? resized : mapping_resize(block, bytes);
+}
+
+void *big_take_mapping(size_t bytes, size_t align, uintptr_t site, bool *zeroed) {
+    unsigned class_index = align <= os_facts.page_bytes ? cache_class_of(bytes) : CACHE_NO_CLASS;
+    if (class_index != CACHE_NO_CLASS)
+        return mapping_take(bytes, class_index, site, zeroed);
+    *zeroed = true;
+    return mapping_make(bytes, align, site);
+}
+
+// Only what was asked for: what is behind it may never be used.
+static void prefault(void *block, size_t bytes) {
+    uintptr_t start = bits_align_down((uintptr_t)block, os_facts.page_bytes);
+    os_populate((void *)start, bits_align_up((uintptr_t)block + bytes, os_facts.page_bytes) - start);
+}
+
+void *big_take(size_t bytes, size_t align, uintptr_t site, bool *zeroed) {
     void *block = NULL;
     bytes = bytes == 0 ? 1 : bytes; // an aligned block of no bytes is a block nonetheless
     // A run's address is a multiple of what its slice's number is, up to the window's own alignment.
-    if (bytes <= BIG_RUN_MAX_BYTES && align <= GROUP_BYTES)
+    bool closed = bytes <= CLASS_LARGE_MAX && align == 1; // else the class would have served it
+    bool has_run = bytes < options.big_threshold && !closed;
+    // Each mapping may be one of the few that the kernel lets a process have.
+    bool too_many = bytes < BIG_THRESHOLD_MAX_BYTES && mapping_count().blocks >= BIG_MAPPINGS_MOST;
+    if ((has_run || too_many) && align <= GROUP_BYTES)
         block = run_take(bytes, align, zeroed);
-    if (block != NULL)
-        return block;
-    *zeroed = true;
-    return mapping_make(bytes, align);
+    if (block == NULL)
+        block = big_take_mapping(bytes, align, site, zeroed);
+    if (UNLIKELY(options.prefault == OPTION_PREFAULT_ON) && block != NULL && *zeroed)
+        prefault(block, bytes);
+    return block;
 }
 
 size_t big_usable_bytes(const void *block) {
@@ -56,8 +105,13 @@ size_t big_usable_bytes(const void *block) {
 }
 
 bool big_give(void *block) {
-    if (!window_contains(block))
-        return mapping_end(block);
+    struct mapping hidden;
+    if (!window_contains(block)) {
+        bool given = mapping_hide(block, &hidden);
+        if (given)
+            cache_put(&hidden);
+        return given;
+    }
     size_t slices = run_slices(block);
     if (slices == 0)
         return false;
@@ -82,6 +136,6 @@ static void *run_resize(void *block, size_t bytes) {
 
 void *big_resize(void *block, size_t bytes) {
     if (!window_contains(block))
-        return mapping_resize(block, bytes);
+        return mapping_resize_to_class(block, bytes);
     return run_slices(block) == 0 ? NULL : run_resize(block, bytes);
 }

@@ -1,12 +1,16 @@
-// Blocks above the slab classes: runs of the window up to BIG_RUN_MAX_BYTES, mappings of their own above.
+// Blocks above the slab classes: runs of the window up to the option big_threshold, from there on mappings of their own
+// (big/cache.h). Slab classes that large are closed: what would have been theirs is a mapping too.
 #ifndef BIG_BIG_H
 #define BIG_BIG_H
 
 #include "big/mapping.h"
 #include "region/window.h"
 
-// A block of at least `bytes` at a multiple of `align`, a power of two. *zeroed: it reads as zero. NULL: no memory.
-INTERNAL void *big_take(size_t bytes, size_t align, bool *zeroed);
+// A block of at least `bytes` at a multiple of `align`, a power of two, for a call that returns to `site` (0: not
+// known). *zeroed: it reads as zero. NULL: no memory.
+INTERNAL void *big_take(size_t bytes, size_t align, uintptr_t site, bool *zeroed);
+// The same, always as a mapping, which the kernel can move without copying.
+INTERNAL void *big_take_mapping(size_t bytes, size_t align, uintptr_t site, bool *zeroed);
 // Usable bytes of a big block; 0 where no big block starts there.
 INTERNAL size_t big_usable_bytes(const void *block);
 // Ends a big block; false where no big block starts there.

@@ -5,6 +5,7 @@
 #include "base/tuning.h"
 #include "region/huge.h"
 #include "region/meta.h"
+#include "region/runs.h"
 #include "sys/os.h"
 
 INTERNAL struct lock mapping_lock = LOCK_INIT(big);
@@ -54,24 +55,26 @@ static struct mapping *entry_of(struct mapping *leaf, uintptr_t address) {
     return &leaf[address >> SLICE_SHIFT & (((uintptr_t)1 << MAPPING_LEAF_BITS) - 1)];
 }
 
-static bool entry_add(uintptr_t block, uintptr_t start, size_t bytes) {
-    struct mapping *leaf = leaf_make(block);
+static bool entry_add(const struct mapping *mapping) {
+    struct mapping *leaf = leaf_make(mapping->block);
     if (leaf == NULL)
         return false;
-    struct mapping *entry = entry_of(leaf, block);
-    store_relaxed(&entry->start, start);
-    store_relaxed(&entry->bytes, bytes);
-    store_release(&entry->block, block); // release: the rest comes first; pairs with mapping_find
+    struct mapping *entry = entry_of(leaf, mapping->block);
+    store_relaxed(&entry->start, mapping->start);
+    store_relaxed(&entry->bytes, mapping->bytes);
+    store_relaxed(&entry->site, mapping->site);
+    store_release(&entry->block, mapping->block); // release: the rest comes first; pairs with mapping_find
     shared_add(&mapping_blocks, 1);
-    shared_add(&mapping_bytes, bytes);
+    shared_add(&mapping_bytes, mapping->bytes);
     return true;
 }
 
 // True for the one thread that cleared the entry.
-static bool entry_clear(uintptr_t block, const struct mapping *seen) {
-    struct mapping *leaf = leaf_find(block);
-    uintptr_t expected = block;
-    if (leaf == NULL || !swap_acquire(&entry_of(leaf, block)->block, expected, 0)) // acquire: one of two frees wins
+static bool entry_clear(const struct mapping *seen) {
+    struct mapping *leaf = leaf_find(seen->block);
+    uintptr_t expected = seen->block;
+    if (leaf == NULL ||
+        !swap_acquire(&entry_of(leaf, seen->block)->block, expected, 0)) // acquire: one of two frees wins
         return false;
     shared_add(&mapping_blocks, -(size_t)1);
     shared_add(&mapping_bytes, -seen->bytes);
@@ -85,7 +88,10 @@ bool mapping_find(const void *block, struct mapping *found) {
     struct mapping *entry = entry_of(leaf, (uintptr_t)block);
     if (block == NULL || load_acquire(&entry->block) != (uintptr_t)block) // acquire: pairs with entry_add
         return false;
-    *found = (struct mapping){(uintptr_t)block, load_relaxed(&entry->start), load_relaxed(&entry->bytes)};
+    *found = (struct mapping){.block = (uintptr_t)block,
+                              .start = load_relaxed(&entry->start),
+                              .bytes = load_relaxed(&entry->bytes),
+                              .site = load_relaxed(&entry->site)};
     return true;
 }
 
@@ -94,12 +100,9 @@ static size_t mapping_round(size_t bytes) {
     return bits_align_up(bytes < SLICE_BYTES ? SLICE_BYTES : bytes, os_facts.page_bytes);
 }
 
-void *mapping_make(size_t bytes, size_t align) {
+static void *map_block(size_t bytes, size_t align, uintptr_t site) {
     size_t page = os_facts.page_bytes;
     size_t surplus = align > page ? align - page : 0;
-    if (bytes > PTRDIFF_MAX - surplus - SLICE_BYTES - page)
-        return NULL;
-    bytes = mapping_round(bytes);
     void *memory = os_map(bytes + surplus);
     if (memory == NULL)
         return NULL;
@@ -110,37 +113,71 @@ void *mapping_make(size_t bytes, size_t align) {
     if (end > block + bytes)
         os_unmap((void *)(block + bytes), end - block - bytes);
     huge_tell_block((void *)block, bytes);
-    if (entry_add(block, start, bytes))
+    const struct mapping made = {.block = block, .start = start, .bytes = bytes, .site = site};
+    if (entry_add(&made))
         return (void *)block;
     os_unmap(memory, block + bytes - start);
     return NULL;
 }
 
-bool mapping_end(void *block) {
-    struct mapping seen;
-    if (!mapping_find(block, &seen) || !entry_clear(seen.block, &seen)) // B1
+// Of what was counted by runs_try_outside.
+static void *counted(void *block, size_t bytes) {
+    if (block == NULL)
+        runs_note_outside(-(ptrdiff_t)bytes, 0);
+    return block;
+}
+
+void *mapping_make(size_t bytes, size_t align, uintptr_t site) {
+    if (bytes > PTRDIFF_MAX - SLICE_BYTES - os_facts.page_bytes || align > PTRDIFF_MAX - SLICE_BYTES - bytes)
+        return NULL;
+    bytes = mapping_round(bytes);
+    return runs_try_outside(bytes) ? counted(map_block(bytes, align, site), bytes) : NULL;
+}
+
+bool mapping_hide(const void *block, struct mapping *hidden) {
+    if (!mapping_find(block, hidden) || !entry_clear(hidden)) // B1
         return false;
-    os_unmap((void *)seen.start, seen.block + seen.bytes - seen.start);
+    runs_note_outside(-(ptrdiff_t)hidden->bytes, 0);
     return true;
+}
+
+void *mapping_show(const struct mapping *hidden) {
+    if (!runs_try_outside(hidden->bytes))
+        return NULL;
+    return counted(entry_add(hidden) ? (void *)hidden->block : NULL, hidden->bytes);
+}
+
+void mapping_release(const struct mapping *hidden) {
+    os_unmap((void *)hidden->start, hidden->block + hidden->bytes - hidden->start);
 }
 
 // Moves a block that can't grow where it is. The new place is had before the old one is given up.
 static void *mapping_move(const struct mapping *seen, size_t bytes) {
     void *place = os_map(bytes);
-    if (place == NULL || leaf_make((uintptr_t)place) == NULL || !entry_clear(seen->block, seen)) { // B1
+    if (place == NULL || leaf_make((uintptr_t)place) == NULL || !entry_clear(seen)) { // B1
         if (place != NULL)
             os_unmap(place, bytes);
         return NULL;
     }
     if (!os_remap_to((void *)seen->block, seen->bytes, place, bytes)) {
-        entry_add(seen->block, seen->start, seen->bytes); // its leaf exists
+        entry_add(seen); // its leaf exists
         os_unmap(place, bytes);
         return NULL;
     }
     if (seen->start != seen->block)
         os_unmap((void *)seen->start, seen->block - seen->start);
-    entry_add((uintptr_t)place, (uintptr_t)place, bytes); // its leaf exists
+    const struct mapping moved = {
+        .block = (uintptr_t)place, .start = (uintptr_t)place, .bytes = bytes, .site = seen->site};
+    entry_add(&moved); // its leaf exists
     return place;
+}
+
+static void *resize_block(const struct mapping *seen, size_t bytes) {
+    if (bytes != seen->bytes && !os_remap_in_place((void *)seen->block, seen->bytes, bytes))
+        return mapping_move(seen, bytes);
+    store_relaxed(&entry_of(leaf_find(seen->block), seen->block)->bytes, bytes);
+    shared_add(&mapping_bytes, bytes - seen->bytes);
+    return (void *)seen->block;
 }
 
 void *mapping_resize(void *block, size_t bytes) {
@@ -148,11 +185,13 @@ void *mapping_resize(void *block, size_t bytes) {
     if (bytes > PTRDIFF_MAX - os_facts.page_bytes || !mapping_find(block, &seen))
         return NULL;
     bytes = mapping_round(bytes);
-    if (bytes != seen.bytes && !os_remap_in_place(block, seen.bytes, bytes))
-        return mapping_move(&seen, bytes);
-    store_relaxed(&entry_of(leaf_find(seen.block), seen.block)->bytes, bytes);
-    shared_add(&mapping_bytes, bytes - seen.bytes);
-    return block;
+    size_t more = bytes > seen.bytes ? bytes - seen.bytes : 0;
+    if (more > 0)
+        return runs_try_outside(more) ? counted(resize_block(&seen, bytes), more) : NULL;
+    void *resized = resize_block(&seen, bytes);
+    if (resized != NULL)
+        runs_note_outside((ptrdiff_t)bytes - (ptrdiff_t)seen.bytes, 0);
+    return resized;
 }
 
 struct mapping_totals mapping_count(void) {

@@ -16,14 +16,19 @@ struct mapping {
     uintptr_t block; // what the program has; 0: no entry
     uintptr_t start; // of the mapping: at or below the block (alignment)
     size_t bytes;    // of the mapping from `block` on
+    uintptr_t site;  // return address of the call that asked for it; 0: not known
 };
 
 // A block of at least `bytes` at a multiple of `align`; zeroed. NULL: no memory.
-INTERNAL void *mapping_make(size_t bytes, size_t align);
+INTERNAL void *mapping_make(size_t bytes, size_t align, uintptr_t site);
 // Looks an address up; false: no block starts there. *found is a copy.
 INTERNAL bool mapping_find(const void *block, struct mapping *found);
-// Ends a block; false: no block starts there.
-INTERNAL bool mapping_end(void *block);
+// Takes a block out of the table; false: no block starts there. *hidden says what it was.
+INTERNAL bool mapping_hide(const void *block, struct mapping *hidden);
+// Puts a hidden one back; NULL: no memory for the table, and nothing has changed.
+INTERNAL void *mapping_show(const struct mapping *hidden);
+// Unmaps a hidden one.
+INTERNAL void mapping_release(const struct mapping *hidden);
 // Grows or shrinks a block, moving it where it must; NULL: nothing has changed.
 INTERNAL void *mapping_resize(void *block, size_t bytes);
 

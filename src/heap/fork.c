@@ -8,7 +8,7 @@
 //     child does without its heap, and with what it had in hand lost.
 // F4. A thread that is shut out for GATE_PATIENCE_MS goes in all the same, and F3 is what the child does then: the
 //     forking thread may be waiting for a lock of another library that this one holds.
-#include "big/mapping.h"
+#include "big/cache.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
 #include "region/meta.h"
@@ -73,6 +73,7 @@ static void forget_changes(void) {
     lock_reset(&mapping_lock);
     lock_reset(&meta_lock);
     runs_forget_purges();
+    cache_forget_changes();
 }
 
 // A heap whose thread did not come along.

@@ -5,6 +5,7 @@
 // less: a stack each turn goes home, large blocks go straight to their slabs, and leases are given up, so that slabs
 // can end or be purged page by page (slab/sparse.h). Classes that other threads refill from what this one frees are
 // left alone.
+#include "big/cache.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
 #include "region/runs.h"
@@ -86,6 +87,8 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     if (heap->turn - heap->refill_turn == heap->phase_turns)
         heap->phase_bytes = runs_in_use_bytes();
     transfer_look(heap);
+    if (UNLIKELY(runs_outside_is_over()))
+        cache_settle();
     if (heap->stacks_granted == 0)
         return;
     heap->stack_look = heap->stack_look + 1 < heap->stacks_granted ? heap->stack_look + 1 : 0;

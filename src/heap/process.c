@@ -1,4 +1,5 @@
 // The process as a whole: start, and trimming on request.
+#include "big/cache.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
 #include "policy/snapshot.h"
@@ -70,7 +71,9 @@ bool heap_trim(size_t keep_bytes) {
         heap_look_around(heap, CLASS_NONE);
     transfer_empty_all(heap != NULL ? heap : registry.spare);
     bool purged = keep_bytes == 0 && sparse_trim();
-    purged = runs_purge(keep_bytes) || purged;
+    purged = cache_trim(keep_bytes) || purged;
+    size_t cached = cache_count().bytes;
+    purged = runs_purge(keep_bytes - (cached < keep_bytes ? cached : keep_bytes)) || purged;
     heap_leave(heap);
     return purged;
 }

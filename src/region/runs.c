@@ -16,6 +16,11 @@ static size_t most_slices;                                     // in use and ret
 static size_t grown_slices;                                    // clean ones taken since growth last purged others (R5)
 static size_t purging_slices;                                  // neither in use nor free now
 static uint32_t purge_turn;                                    // grows whenever a purge ends
+static struct {
+    size_t in_use_bytes;
+    size_t idle_bytes;
+    uint32_t is_over; // the bound
+} runs_outside;       // R7
 
 bool runs_start(void) {
     groups_start();
@@ -34,19 +39,35 @@ static void group_clean_to_retained(struct group *group, uint32_t mask) {
     group->marked |= mask;
 }
 
+static size_t all_retained_slices(void) {
+    return totals.retained_slices + (runs_outside.idle_bytes >> SLICE_SHIFT);
+}
+
+static size_t all_in_use_slices(void) {
+    return totals.in_use_slices + (runs_outside.in_use_bytes >> SLICE_SHIFT);
+}
+
+// What fade_allowance goes by. The lock is held.
+static void note_marks(void) {
+    size_t retained = all_retained_slices();
+    if (lowest_retained_slices > retained)
+        lowest_retained_slices = retained;
+    if (highest_retained_slices < retained)
+        highest_retained_slices = retained;
+    if (most_slices < all_in_use_slices() + retained)
+        most_slices = all_in_use_slices() + retained;
+    if (totals.allowance_slices > most_slices) // R4; no program needs more than it had
+        totals.allowance_slices = most_slices;
+}
+
 // free → in use
 static void group_free_to_used(struct group *group, uint32_t mask) {
     CHECK((group->free & mask) == mask);                                 // R1
     group_clean_to_retained(group, group->is_huge ? GROUP_WHOLE : mask); // HP1
     totals.retained_slices -= bits_count(mask);
-    if (lowest_retained_slices > totals.retained_slices)
-        lowest_retained_slices = totals.retained_slices;
     totals.free_slices -= bits_count(mask);
     store_relaxed(&totals.in_use_slices, totals.in_use_slices + bits_count(mask)); // read without the lock in runs_grow
-    if (most_slices < totals.in_use_slices + totals.retained_slices)
-        most_slices = totals.in_use_slices + totals.retained_slices;
-    if (totals.allowance_slices > most_slices) // R4; no program needs more than it had
-        totals.allowance_slices = most_slices;
+    note_marks();
     group->free &= ~mask;
     group->marked &= ~mask;
 }
@@ -57,8 +78,7 @@ static void group_used_to_free(struct group *group, uint32_t mask) {
     totals.retained_slices += bits_count(mask);
     totals.free_slices += bits_count(mask);
     store_relaxed(&totals.in_use_slices, totals.in_use_slices - bits_count(mask)); // as above
-    if (highest_retained_slices < totals.retained_slices)
-        highest_retained_slices = totals.retained_slices;
+    note_marks();
     group->free |= mask;
 }
 
@@ -144,15 +164,46 @@ static bool runs_grow(size_t slices) {
     return grown;
 }
 
-// R5: how many slices may stay retained after one more run was taken. The lock is held.
+// R8: of the limits the one that is reached first.
+static size_t least_limit_bytes(void) {
+    size_t group = os_facts.group_limit_bytes, limit = SIZE_MAX;
+    if (options.limit_soft != 0)
+        limit = options.limit_soft;
+    else if (group != SIZE_MAX)
+        limit = group - group / LIMIT_SPARE_SHARE;
+    return options.limit_hard != 0 && options.limit_hard < limit ? options.limit_hard : limit;
+}
+
+// R8: what may be retained beside what is in use. The lock is held.
+static size_t retain_limit_slices(void) {
+    size_t limit = least_limit_bytes() >> SLICE_SHIFT, in_use = all_in_use_slices();
+    return limit > in_use ? limit - in_use : 0;
+}
+
+static bool is_above_hard_limit(size_t more_slices) {
+    return options.limit_hard != 0 && all_in_use_slices() + more_slices > options.limit_hard >> SLICE_SHIFT;
+}
+
+// R5: what growth leaves. The lock is held.
+static size_t growth_bound_slices(void) {
+    size_t asked = load_relaxed(&options.retain_min); // whoever wants more than the default to stay gets it
+    if (options.free_policy == OPTION_FREE_POLICY_KEEP)
+        return SIZE_MAX;
+    return totals.allowance_slices + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
+}
+
+// How many slices may stay retained after one more run was taken. The lock is held.
 static size_t growth_keeps(void) {
     if (grown_slices < GROWTH_BYTES >> SLICE_SHIFT)
         return totals.retained_slices;
-    size_t asked = load_relaxed(&options.retain_min); // whoever wants more than the default to stay gets it
-    size_t keep = totals.allowance_slices + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
+    size_t keep = growth_bound_slices();
     size_t most = totals.retained_slices > grown_slices ? totals.retained_slices - grown_slices : 0;
     grown_slices = 0;
     return keep > most ? keep : most;
+}
+
+static size_t least_of(size_t one, size_t other) {
+    return one < other ? one : other;
 }
 
 static bool purge_down_to(size_t keep_slices, enum purgeable how);
@@ -161,14 +212,16 @@ static bool purge_down_to(size_t keep_slices, enum purgeable how);
 static size_t take_free(size_t slices, size_t align, bool *zeroed) {
     struct huge_change change = {0};
     lock_acquire(&runs_lock);
-    size_t first = groups_find(slices, align);
+    size_t first = is_above_hard_limit(slices) ? NO_SLICE : groups_find(slices, align);
     if (first != NO_SLICE) {
         *zeroed = groups_are_zero(first, slices);
         change = groups_choose(first, slices);
         groups_visit(first, slices, group_free_to_used);
     }
-    size_t keep = growth_keeps();
+    size_t keep = least_of(growth_keeps(), retain_limit_slices());
     bool over = totals.retained_slices > keep;
+    if (runs_outside.idle_bytes > 0 && all_retained_slices() > retain_limit_slices())
+        store_relaxed(&runs_outside.is_over, 1); // read without the lock in runs_outside_is_over
     lock_release(&runs_lock);
     huge_tell(&change);
     if (UNLIKELY(over))
@@ -191,6 +244,15 @@ static bool wait_for_purge(void) {
     return purging;
 }
 
+static bool is_limited(size_t slices) {
+    if (options.limit_hard == 0)
+        return false;
+    lock_acquire(&runs_lock);
+    bool limited = is_above_hard_limit(slices);
+    lock_release(&runs_lock);
+    return limited;
+}
+
 size_t runs_take(size_t slices, size_t align, bool *zeroed) {
     CHECK(slices > 0 && bits_is_power_of_two(align));
     // Growing may be beaten to its new slices by others, and purges under way hold some back; the bound is for safety.
@@ -198,6 +260,8 @@ size_t runs_take(size_t slices, size_t align, bool *zeroed) {
         size_t first = take_free(slices, align, zeroed);
         if (first != NO_SLICE)
             return first;
+        if (is_limited(slices))
+            return NO_SLICE;
         if (!runs_grow(align > GROUP_SLICES ? slices + align : slices) && !wait_for_purge())
             return take_free(slices, align, zeroed);
     }
@@ -207,7 +271,7 @@ size_t runs_take(size_t slices, size_t align, bool *zeroed) {
 bool runs_take_behind(size_t end, size_t slices) {
     struct huge_change change = {0};
     lock_acquire(&runs_lock);
-    bool taken = groups_are_free(end, slices);
+    bool taken = !is_above_hard_limit(slices) && groups_are_free(end, slices);
     if (taken) {
         change = groups_choose(end, slices);
         groups_visit(end, slices, group_free_to_used);
@@ -219,9 +283,19 @@ bool runs_take_behind(size_t end, size_t slices) {
 
 // Bytes that may be retained now. The lock is held.
 static size_t retain_bound_bytes(void) {
-    size_t share = (totals.in_use_slices << SLICE_SHIFT) / options.retain_share;
+    size_t limit = retain_limit_slices() << SLICE_SHIFT;
+    if (options.free_policy == OPTION_FREE_POLICY_KEEP)
+        return limit;
+    if (options.free_policy == OPTION_FREE_POLICY_BATCH)
+        return least_of(options.release_batch, limit);
+    size_t share = (all_in_use_slices() << SLICE_SHIFT) / options.retain_share;
     size_t least = load_relaxed(&options.retain_min); // mallopt may change it
-    return (share > least ? share : least) + (totals.allowance_slices << SLICE_SHIFT);
+    return least_of((share > least ? share : least) + (totals.allowance_slices << SLICE_SHIFT), limit);
+}
+
+// Where a purge that began above the bound ends.
+static size_t purged_bytes_left(size_t bound) {
+    return options.free_policy == OPTION_FREE_POLICY_BATCH ? 0 : bound - bound / PURGE_SLACK_SHARE;
 }
 
 struct run {
@@ -307,8 +381,8 @@ static void fade_allowance(size_t given_slices) {
     size_t needed = highest_retained_slices - lowest_retained_slices; // all of it: growth leaves nothing else (R5)
     if (totals.allowance_slices > needed)
         totals.allowance_slices -= (totals.allowance_slices - needed + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
-    lowest_retained_slices = highest_retained_slices = totals.retained_slices;
-    most_slices = totals.in_use_slices + totals.retained_slices;
+    lowest_retained_slices = highest_retained_slices = all_retained_slices();
+    most_slices = all_in_use_slices() + all_retained_slices();
     given = 0;
 }
 
@@ -318,17 +392,59 @@ void runs_give(size_t first, size_t slices) {
     fade_allowance(slices);
     size_t retained = totals.retained_slices << SLICE_SHIFT;
     size_t bound = retain_bound_bytes();
+    // read without the lock in runs_outside_is_over
+    store_relaxed(&runs_outside.is_over, runs_outside.idle_bytes > 0 && retained + runs_outside.idle_bytes > bound);
     lock_release(&runs_lock);
     if (UNLIKELY(retained > bound)) // R2
-        runs_purge(bound - bound / PURGE_SLACK_SHARE);
+        runs_purge(purged_bytes_left(bound));
+}
+
+bool runs_try_outside(size_t bytes) {
+    lock_acquire(&runs_lock);
+    bool may = !is_above_hard_limit((bytes + SLICE_BYTES - 1) >> SLICE_SHIFT);
+    if (may) {
+        runs_outside.in_use_bytes += bytes;
+        note_marks();
+    }
+    size_t keep = retain_limit_slices();
+    bool over = totals.retained_slices > keep;
+    lock_release(&runs_lock);
+    if (UNLIKELY(over))
+        runs_purge(keep << SLICE_SHIFT);
+    return may;
+}
+
+bool runs_outside_is_over(void) {
+    return load_relaxed(&runs_outside.is_over) != 0;
+}
+
+void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes) {
+    lock_acquire(&runs_lock);
+    runs_outside.in_use_bytes += (size_t)in_use_bytes;
+    runs_outside.idle_bytes += (size_t)idle_bytes;
+    note_marks();
+    if (idle_bytes > 0)
+        fade_allowance((size_t)idle_bytes >> SLICE_SHIFT);
+    else
+        store_relaxed(&runs_outside.is_over, 0); // as in runs_give
+    lock_release(&runs_lock);
 }
 
 size_t runs_surplus_bytes(size_t idle_bytes) {
     lock_acquire(&runs_lock);
-    size_t have = (totals.retained_slices << SLICE_SHIFT) + idle_bytes;
+    size_t have = (totals.retained_slices << SLICE_SHIFT) + runs_outside.idle_bytes + idle_bytes;
     size_t bound = retain_bound_bytes();
     lock_release(&runs_lock);
     return have > bound ? have - bound : 0;
+}
+
+size_t runs_growth_surplus_bytes(size_t bytes) {
+    lock_acquire(&runs_lock);
+    size_t have = all_retained_slices(), limit = retain_limit_slices(), more = bytes >> SLICE_SHIFT;
+    size_t growth = least_of(more, have - least_of(have, growth_bound_slices()));
+    size_t above = have - least_of(have, limit - least_of(limit, more));
+    lock_release(&runs_lock);
+    return (growth > above ? growth : above) << SLICE_SHIFT;
 }
 
 size_t runs_in_use_bytes(void) {

@@ -15,6 +15,10 @@
 //     array that doubles, does not stand beside what it left behind.
 // R6. Pages of slices in use go back one by one where who has the slices does not need them (slab/sparse.h): they count
 //     as purged, and what of them is needed again as refaulted. Their group is no longer huge (HP3).
+// R7. Blocks with mappings of their own (big/) count too: as in use, and as retained while they are cached. Each part
+//     keeps the bound when it gets something back; where runs find that others have too much, they say so.
+// R8. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's): what is
+//     retained goes first. Above the hard one nothing is handed out.
 #ifndef REGION_RUNS_H
 #define REGION_RUNS_H
 
@@ -45,6 +49,14 @@ INTERNAL bool runs_take_behind(size_t end, size_t slices);
 INTERNAL bool runs_purge(size_t keep_bytes);
 // Bytes by which what is retained, and `idle_bytes` more in slices in use, exceed the bound.
 INTERNAL size_t runs_surplus_bytes(size_t idle_bytes);
+// R5, for memory outside of the window: of what is retained, how much is to go when so many bytes are taken anew.
+INTERNAL size_t runs_growth_surplus_bytes(size_t bytes);
+// R7. So much more is in use outside of the window; false: it would be above the hard limit, and nothing has changed.
+INTERNAL bool runs_try_outside(size_t bytes);
+// By how much what is in use and what is idle there changes.
+INTERNAL void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes);
+// More is idle outside of the window than the bound leaves: a hint.
+INTERNAL bool runs_outside_is_over(void);
 // What is handed out: a hint.
 INTERNAL size_t runs_in_use_bytes(void);
 // Gives whole pages inside of slices in use back (R6); false: the kernel would not.

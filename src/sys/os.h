@@ -12,6 +12,7 @@ struct os_facts {
     size_t page_bytes;          // 4, 16 or 64 KiB
     size_t memory_bytes;        // the machine's memory
     size_t address_limit_bytes; // RLIMIT_AS, SIZE_MAX where unlimited
+    size_t group_limit_bytes;   // of memory, of the control group; SIZE_MAX where unlimited
     uint64_t random;            // 64 bits that differ between processes
     bool secure;                // AT_SECURE: the environment is not the user's to set
 };
@@ -42,6 +43,8 @@ INTERNAL bool os_remap_to(void *address, size_t old_bytes, void *place, size_t n
 // Asks the kernel for huge pages in a range from now on, or for none: a wish.
 INTERNAL void os_want_huge_pages(void *address, size_t bytes);
 INTERNAL void os_refuse_huge_pages(void *address, size_t bytes);
+// Brings pages in, as if each had been written to; where the kernel can't, they come at first touch as ever.
+INTERNAL void os_populate(void *address, size_t bytes);
 // True where the kernel has huge pages of that size for who asks.
 INTERNAL bool os_has_huge_pages(size_t bytes);
 // Names the mapping in /proc/PID/maps where the kernel can.
@@ -56,6 +59,11 @@ INTERNAL void os_wake_all(uint32_t *word);
 // Sleeps about so long.
 INTERNAL void os_sleep(unsigned microseconds);
 
+// The start of a file, as text; empty where it can't be read. And the number that a text begins with.
+INTERNAL void os_read_file(const char *path, char *text, size_t size);
+INTERNAL size_t os_read_number(const char *digit);
+// The memory limit of the process's control group, the least of those around it; SIZE_MAX: none.
+INTERNAL size_t os_cgroup_memory_bytes(void);
 // Bytes resident in the process right now, from /proc; 0 where that can't be read.
 INTERNAL size_t os_resident_bytes(void);
 INTERNAL void os_write(int descriptor, const char *text, size_t length);

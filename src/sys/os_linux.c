@@ -30,6 +30,9 @@
 #include "base/bits.h"
 #include "base/tuning.h"
 
+#ifndef MADV_POPULATE_WRITE // since Linux 5.14
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41
 #define PR_SET_VMA_ANON_NAME 0
@@ -79,6 +82,7 @@ void os_read_limits(void) {
     os_facts.address_limit_bytes = SIZE_MAX;
     if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
         os_facts.address_limit_bytes = limit.rlim_cur;
+    os_facts.group_limit_bytes = os_cgroup_memory_bytes();
     errno = saved;
 }
 
@@ -186,12 +190,15 @@ void os_want_huge_pages(void *address, size_t bytes) {
     os_advise(address, bytes, MADV_HUGEPAGE);
 }
 
+void os_populate(void *address, size_t bytes) {
+    os_advise(address, bytes, MADV_POPULATE_WRITE);
+}
+
 void os_refuse_huge_pages(void *address, size_t bytes) {
     os_advise(address, bytes, MADV_NOHUGEPAGE);
 }
 
-// The start of a file, as text; empty where it can't be read.
-static void os_read_file(const char *path, char *text, size_t size) {
+void os_read_file(const char *path, char *text, size_t size) {
     int saved = errno;
     int file = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t length = file >= 0 ? read(file, text, size - 1) : 0;
@@ -201,7 +208,7 @@ static void os_read_file(const char *path, char *text, size_t size) {
     errno = saved;
 }
 
-static size_t os_read_number(const char *digit) {
+size_t os_read_number(const char *digit) {
     size_t number = 0;
     for (; *digit >= '0' && *digit <= '9'; digit++)
         number = number * 10 + (size_t)(*digit - '0');

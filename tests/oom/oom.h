@@ -23,6 +23,14 @@
 #define KIB ((size_t)1024)
 #define MIB (KIB * 1024)
 
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { SANITIZED = 1 };
+#elif defined(__has_feature)
+enum { SANITIZED = __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) };
+#else
+enum { SANITIZED = 0 };
+#endif
+
 // stdio may need memory that is not there: messages are written as they are.
 #define SAY(...)                                                                                            \
     do {                                                                                                    \

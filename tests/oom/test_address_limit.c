@@ -3,14 +3,6 @@
 // This program starts itself again under RLIMIT_AS (what `ulimit -v` sets) of several sizes.
 #include "oom.h"
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#elif defined(__has_feature)
-enum { SANITIZED = __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 enum { LIST_MOST = 1 << 16 };
 
 // Allocates blocks of one size until there are no more; frees all of them and returns how many there were.

@@ -38,8 +38,8 @@ static const size_t sizes[] UNUSED = {0,
                                       CLASS_LARGE_MAX,
                                       CLASS_LARGE_MAX + 1,
                                       3 * MIB,
-                                      BIG_RUN_MAX_BYTES,
-                                      BIG_RUN_MAX_BYTES + 1};
+                                      BIG_THRESHOLD_BYTES - 1,
+                                      BIG_THRESHOLD_BYTES};
 
 static const size_t impossible_sizes[] UNUSED = {SIZE_MAX, SIZE_MAX - 4096, (size_t)PTRDIFF_MAX + 1, PTRDIFF_MAX,
                                                  (size_t)1 << 47};

@@ -131,11 +131,29 @@ static void json_and_text_have_every_field_and_every_counter(void **state) {
 #define FAULT(name, title, hint) assert_non_null(strstr(json, "\"" #name "\": "));
 #include "sys/faults.def"
 #undef FAULT
-    static const char *const fields[] = {
-        "allocated_bytes",       "cached_bytes",  "mapped_bytes",    "resident_bytes", "retained_bytes",
-        "metadata_bytes",        "refills",       "refilled_blocks", "flushes",        "flushed_blocks",
-        "remote_flushed_blocks", "passed_blocks", "slabs_made",      "slabs_returned", "purged_bytes",
-        "refaulted_bytes",       "purges",        "faults",          "threads"};
+    static const char *const fields[] = {"allocated_bytes",
+                                         "cached_bytes",
+                                         "mapped_bytes",
+                                         "resident_bytes",
+                                         "retained_bytes",
+                                         "metadata_bytes",
+                                         "refills",
+                                         "refilled_blocks",
+                                         "flushes",
+                                         "flushed_blocks",
+                                         "remote_flushed_blocks",
+                                         "passed_blocks",
+                                         "slabs_made",
+                                         "slabs_returned",
+                                         "purged_bytes",
+                                         "refaulted_bytes",
+                                         "purges",
+                                         "faults",
+                                         "threads",
+                                         "big_hits",
+                                         "big_misses",
+                                         "big_evictions",
+                                         "big_cached_bytes"};
     // All but `size`, all of them 64 bits.
     assert_int_equal(COUNT_OF(fields), sizeof(struct hakmem_stats) / sizeof(uint64_t) - 1);
     for (size_t i = 0; i < COUNT_OF(fields); i++) {

@@ -2,7 +2,9 @@
 #include "unit/unit.h"
 
 #include "big/big.h"
+#include "big/cache.h"
 #include "region/runs.h"
+#include "sys/options.h"
 #include "sys/os.h"
 
 static int start(void **state) {
@@ -12,11 +14,11 @@ static int start(void **state) {
 }
 
 static const size_t sizes[] = {
-    MIB + 1, 2 * MIB, 2 * MIB + 1, 7 * MIB, BIG_RUN_MAX_BYTES, BIG_RUN_MAX_BYTES + 1, 2 * BIG_RUN_MAX_BYTES};
+    MIB + 1, 2 * MIB, 2 * MIB + 1, 7 * MIB, BIG_THRESHOLD_BYTES - 1, BIG_THRESHOLD_BYTES, 2 * BIG_THRESHOLD_BYTES};
 
 static void *take(size_t bytes, size_t align) {
     bool zeroed;
-    void *block = big_take(bytes, align, &zeroed);
+    void *block = big_take(bytes, align, 0, &zeroed);
     assert_non_null(block);
     assert_int_equal((uintptr_t)block % align, 0);
     assert_true(big_usable_bytes(block) >= bytes);
@@ -40,9 +42,9 @@ static void small_ones_are_runs_and_large_ones_mappings(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         char *block = take(sizes[i], 1);
-        assert_int_equal(window_contains(block), sizes[i] <= BIG_RUN_MAX_BYTES);
+        assert_int_equal(window_contains(block), sizes[i] < BIG_THRESHOLD_BYTES);
         size_t waste = big_usable_bytes(block) - sizes[i];
-        assert_true(waste < (sizes[i] <= BIG_RUN_MAX_BYTES ? SLICE_BYTES : os_facts.page_bytes));
+        assert_true(waste < (sizes[i] < BIG_THRESHOLD_BYTES ? SLICE_BYTES : sizes[i] / 8));
         mark(block, big_usable_bytes(block), 'x');
         assert_true(big_give(block));
     }
@@ -69,7 +71,7 @@ static void what_is_called_zeroed_is_zero(void **state) {
     for (unsigned i = 0; i < (SANITIZED ? 60 : 200); i++) {
         bool zeroed = false;
         size_t bytes = sizes[random_below(&random, COUNT_OF(sizes))];
-        char *block = big_take(bytes, 1, &zeroed);
+        char *block = big_take(bytes, 1, 0, &zeroed);
         assert_non_null(block);
         for (size_t offset = 0; zeroed && offset < bytes; offset += 1024)
             assert_int_equal(block[offset], 0);
@@ -202,13 +204,49 @@ static void random_blocks_never_overlap(void **state) {
     assert_int_equal(mapping_count().bytes, mappings.bytes);
 }
 
+// The same with blocks of all sizes in mappings, and what is freed cached.
+static void random_mappings_never_overlap(void **state) {
+    options.big_threshold = BIG_LEAST_BYTES;
+    options.release = OPTION_RELEASE_PURGE;
+    random_blocks_never_overlap(state);
+    options.release = OPTION_RELEASE_UNMAP;
+    random_blocks_never_overlap(state);
+    options.big_threshold = BIG_THRESHOLD_BYTES;
+    assert_true(cache_count().hits > 0 && cache_count().evictions > 0);
+}
+
+static void a_class_at_the_threshold_is_closed(void **state) {
+    (void)state;
+    options.big_threshold = BIG_LEAST_BYTES;
+    assert_false(window_contains(take(600 * KIB, 1)));
+    assert_true(window_contains(take(4096, 128 * KIB))); // aligned, and small
+    options.big_threshold = BIG_THRESHOLD_BYTES;
+}
+
+static void prefaulted_blocks_are_resident(void **state) {
+    static unsigned char resident[40 * MIB / 4096];
+    (void)state;
+    options.prefault = OPTION_PREFAULT_ON;
+    for (size_t bytes = 3 * MIB; bytes <= 40 * MIB; bytes *= 13) {
+        bool zeroed;
+        runs_purge(0);
+        cache_trim(0);
+        char *block = big_take(bytes, 1, 0, &zeroed);
+        assert_true(zeroed && mincore(block, bytes, resident) == 0);
+        for (size_t i = 0; i < bytes / os_facts.page_bytes; i++)
+            assert_true(resident[i] & 1);
+        assert_true(big_give(block));
+    }
+    options.prefault = OPTION_PREFAULT_OFF;
+}
+
 static void impossible_sizes_are_null(void **state) {
     bool zeroed;
     (void)state;
     errno = UNTOUCHED;
-    assert_null(big_take(PTRDIFF_MAX, 1, &zeroed));
-    assert_null(big_take((size_t)1 << 47, 1, &zeroed));
-    assert_null(big_take(MIB, (size_t)1 << 62, &zeroed));
+    assert_null(big_take(PTRDIFF_MAX, 1, 0, &zeroed));
+    assert_null(big_take((size_t)1 << 47, 1, 0, &zeroed));
+    assert_null(big_take(MIB, (size_t)1 << 62, 0, &zeroed));
     assert_int_equal(errno, UNTOUCHED);
 }
 
@@ -224,6 +262,9 @@ int main(void) {
         cmocka_unit_test(a_run_grows_into_free_neighbours_and_gives_its_tail_back),
         cmocka_unit_test(a_run_whose_neighbour_is_taken_stays_as_it_is),
         cmocka_unit_test(random_blocks_never_overlap),
+        cmocka_unit_test(random_mappings_never_overlap),
+        cmocka_unit_test(a_class_at_the_threshold_is_closed),
+        cmocka_unit_test(prefaulted_blocks_are_resident),
         cmocka_unit_test(impossible_sizes_are_null),
     };
     return cmocka_run_group_tests_name("big", tests, start, NULL);

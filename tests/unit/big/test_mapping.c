@@ -2,7 +2,7 @@
 #include "unit/unit.h"
 
 #include "base/tuning.h"
-#include "big/mapping.h"
+#include "unit/big/mappings.h"
 
 static int start(void **state) {
     (void)state;
@@ -42,9 +42,9 @@ static bool holds(const char *block, size_t bytes, char letter) {
 }
 
 static void a_block_is_found_by_its_start_alone(void **state) {
-    struct mapping found = {0, 0, 0};
+    struct mapping found = {0};
     (void)state;
-    char *block = mapping_make(3 * MIB + 5, 1);
+    char *block = mapping_of(3 * MIB + 5, 1);
     assert_non_null(block);
     assert_true(mapping_find(block, &found));
     assert_int_equal(found.block, (uintptr_t)block);
@@ -62,7 +62,7 @@ static void a_block_is_found_by_its_start_alone(void **state) {
 static void a_block_is_zeroed_and_all_of_it_usable(void **state) {
     (void)state;
     size_t bytes = 5 * MIB;
-    char *block = mapping_make(bytes, 1);
+    char *block = mapping_of(bytes, 1);
     assert_true(is_zero(block, bytes));
     memset(block, 1, bytes);
     assert_true(mapping_end(block));
@@ -71,7 +71,7 @@ static void a_block_is_zeroed_and_all_of_it_usable(void **state) {
 static void an_ended_block_is_gone_and_ends_once(void **state) {
     struct mapping found;
     (void)state;
-    char *block = mapping_make(4 * MIB, 1);
+    char *block = mapping_of(4 * MIB, 1);
     struct mapping_totals before = mapping_count();
     assert_true(mapping_end(block));
     assert_false(mapping_find(block, &found));
@@ -95,9 +95,9 @@ static void blocks_are_aligned_as_asked_and_nothing_is_left_behind(void **state)
     (void)state;
     mapped_bytes(); // what reading costs is there now
     for (size_t align = 1; align <= GIB; align *= 4) {
-        assert_true(mapping_end(mapping_make(MIB, align))); // and the tables for about there
+        assert_true(mapping_end(mapping_of(MIB, align))); // and the tables for about there
         size_t before = mapped_bytes();
-        char *block = mapping_make(2 * MIB + 1, align);
+        char *block = mapping_of(2 * MIB + 1, align);
         assert_non_null(block);
         assert_int_equal((uintptr_t)block % align, 0);
         assert_true(mapping_find(block, &found));
@@ -114,11 +114,11 @@ static void what_cannot_be_mapped_is_null(void **state) {
     struct mapping_totals before = mapping_count();
     (void)state;
     errno = UNTOUCHED;
-    assert_null(mapping_make(PTRDIFF_MAX, 1));
-    assert_null(mapping_make(SIZE_MAX, 1));
-    assert_null(mapping_make(SIZE_MAX - 4096, 4096));
-    assert_null(mapping_make(MIB, (size_t)1 << 62));
-    assert_null(mapping_make(PTRDIFF_MAX - 2 * page, 4 * page));
+    assert_null(mapping_of(PTRDIFF_MAX, 1));
+    assert_null(mapping_of(SIZE_MAX, 1));
+    assert_null(mapping_of(SIZE_MAX - 4096, 4096));
+    assert_null(mapping_of(MIB, (size_t)1 << 62));
+    assert_null(mapping_of(PTRDIFF_MAX - 2 * page, 4 * page));
     assert_int_equal(errno, UNTOUCHED);
     assert_int_equal(mapping_count().blocks, before.blocks);
     assert_int_equal(mapping_count().bytes, before.bytes);
@@ -130,11 +130,11 @@ static void a_resized_block_keeps_its_content_and_can_be_found(void **state) {
     struct mapping_totals before = mapping_count();
     size_t bytes = 2 * MIB;
     (void)state;
-    char *block = mapping_make(bytes, 1);
+    char *block = mapping_of(bytes, 1);
     fill(block, bytes, 'a');
     for (unsigned step = 0; step < 200; step++) {
         size_t wanted = MIB + random_below(&random, 20 * MIB);
-        char *obstacle = random_below(&random, 2) == 0 ? mapping_make(MIB, 1) : NULL;
+        char *obstacle = random_below(&random, 2) == 0 ? mapping_of(MIB, 1) : NULL;
         size_t kept = wanted < bytes ? wanted : bytes;
         char *resized = mapping_resize(block, wanted);
         assert_non_null(resized);
@@ -159,8 +159,8 @@ static void a_resized_block_keeps_its_content_and_can_be_found(void **state) {
 static void an_aligned_block_can_be_resized(void **state) {
     struct mapping_totals before = mapping_count();
     (void)state;
-    char *block = mapping_make(2 * MIB, 64 * MIB);
-    char *wall = mapping_make(MIB, 1); // perhaps behind it
+    char *block = mapping_of(2 * MIB, 64 * MIB);
+    char *wall = mapping_of(MIB, 1); // perhaps behind it
     fill(block, 2 * MIB, 'k');
     char *resized = mapping_resize(block, 90 * MIB);
     assert_non_null(resized);
@@ -174,7 +174,7 @@ static void an_aligned_block_can_be_resized(void **state) {
 static void a_resize_that_cannot_be_changes_nothing(void **state) {
     struct mapping found;
     (void)state;
-    char *block = mapping_make(2 * MIB, 1);
+    char *block = mapping_of(2 * MIB, 1);
     struct mapping_totals before = mapping_count();
     fill(block, 2 * MIB, 'r');
     errno = UNTOUCHED;
@@ -199,12 +199,11 @@ static void a_block_right_behind_a_short_one_is_another(void **state) {
     unsigned filled = 0;
     (void)state;
     while (filled < TRIES && behind == NULL) {
-        first = mapping_make(1, 64 * MIB);
+        first = mapping_of(1, 64 * MIB);
         assert_true(mapping_find(first, &found));
         hole = (uintptr_t)first + found.bytes;
         size_t room = next_mapped(hole) - hole;
-        char *candidate =
-            room >= MIB ? mapping_make(room, 1) : NULL; // fits that hole exactly, if the kernel chooses it
+        char *candidate = room >= MIB ? mapping_of(room, 1) : NULL; // fits that hole exactly, if the kernel chooses it
         if ((uintptr_t)candidate == hole) {
             behind = candidate;
             break;
@@ -239,7 +238,7 @@ static void many_blocks_are_told_apart(void **state) {
     (void)state;
     for (unsigned i = 0; i < BLOCKS; i++) {
         size_t wanted = MIB + random_below(&random, 40 * MIB);
-        blocks[i] = mapping_make(wanted, (size_t)1 << random_below(&random, 26));
+        blocks[i] = mapping_of(wanted, (size_t)1 << random_below(&random, 26));
         assert_non_null(blocks[i]);
         assert_true(mapping_find(blocks[i], &found));
         bytes += found.bytes;
@@ -266,7 +265,7 @@ static void *exchange_blocks(void *number) {
     for (unsigned step = 0; step < 1500; step++) {
         struct mapping found;
         size_t bytes = MIB + random_below(&random, 3 * MIB);
-        char *block = mapping_make(bytes, 1);
+        char *block = mapping_of(bytes, 1);
         MUST(block != NULL);
         block[0] = letter;
         block[bytes - 1] = letter;
@@ -300,7 +299,7 @@ enum { CONTESTS = SANITIZED ? 2000 : 20000 };
 static void *end_contested(void *number) {
     for (unsigned i = 0; i < CONTESTS; i++) {
         if (number == NULL)
-            contested = mapping_make(MIB, 1);
+            contested = mapping_of(MIB, 1);
         meet(&meeting, 2);
         if (mapping_end(contested))
             shared_add(&winners, 1);

@@ -2,6 +2,7 @@
 // kept.
 #include "unit/unit.h"
 
+#include "unit/big/mappings.h"
 #include "unit/heap/heaps.h"
 
 enum { THREADS = 4, MANY = 2000 };
@@ -361,7 +362,7 @@ static void allocate_in_a_handler(void) {
     if (handlers_block != NULL)
         release(handlers_block);
     handlers_block = allocate(class_of(200));
-    void *other = allocate(class_of(300000)), *mapping = mapping_make(2 * MIB, 1);
+    void *other = allocate(class_of(300000)), *mapping = mapping_of(2 * MIB, 1);
     MUST(handlers_block != NULL && other != NULL && mapping != NULL);
     release(other);
     mapping_end(mapping);

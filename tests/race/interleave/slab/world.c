@@ -1,7 +1,7 @@
 // Sets the world up, stands in for the operating system, and keeps the ledger.
 #include "world.h"
 
-#include "big/mapping.h"
+#include "big/cache.h"
 #include "policy/snapshot.h"
 #include "region/meta.h"
 #include "slab/sparse.h"
@@ -15,8 +15,12 @@ static char pool[POOL_BYTES] __attribute__((aligned(4096)));
 static size_t pool_used;
 static uint32_t purge_word; // a purge is a step in which others may run
 
-struct os_facts os_facts = {.page_bytes = 4096, .memory_bytes = GIB, .address_limit_bytes = SIZE_MAX};
-struct options options = {.fastlane = OPTION_FASTLANE_ON, .retain_min = RETAIN_MIN_BYTES, .retain_share = 8};
+struct os_facts os_facts = {
+    .page_bytes = 4096, .memory_bytes = GIB, .address_limit_bytes = SIZE_MAX, .group_limit_bytes = SIZE_MAX};
+struct options options = {.fastlane = OPTION_FASTLANE_ON,
+                          .retain_min = RETAIN_MIN_BYTES,
+                          .retain_share = 8,
+                          .free_policy = OPTION_FREE_POLICY_ADAPTIVE};
 
 void *os_reserve(size_t bytes) {
     if (bytes > POOL_BYTES - pool_used)
@@ -116,6 +120,11 @@ _Static_assert(WORLD_SLICES == GROUPS * GROUP_SLICES, "the window is one group")
 struct window window;
 struct size_class size_classes[CLASS_COUNT];
 struct lock mapping_lock = LOCK_INIT(big);
+// Blocks with mappings of their own are not part of it.
+void cache_settle(void) {
+}
+void cache_forget_changes(void) {
+}
 static uint8_t views[WORLD_SLICES * TAG_COUNT];
 static intptr_t info[WORLD_SLICES];
 static char group_table[GROUPS * WINDOW_GROUP_RECORD_BYTES] __attribute__((aligned(8)));

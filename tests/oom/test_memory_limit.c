@@ -1,0 +1,162 @@
+// Under a limit of memory, not of addresses, programs use what there is, get NULL with ENOMEM behind it, and go on; and
+// in a control group they are not killed while what they need fits.
+//
+// This program starts itself again with limit_hard in its environment, and in a control group of its own where one can
+// be made (it takes root and a writable hierarchy).
+#include "oom.h"
+
+#include <sys/stat.h>
+
+enum { LIMIT_MIB = 256, LIVE_MIB = 200, BLOCKS = 4000, LIST_MOST = 1 << 15, PATH_BYTES = 1024 };
+
+static uint64_t random_state = 1;
+
+static size_t random_below(size_t limit) {
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (size_t)(random_state >> 33) % limit;
+}
+
+// Allocates blocks of one size until there are no more; frees all of them and returns how many bytes there were.
+static size_t take_all(size_t size) {
+    static struct held held[LIST_MOST];
+    size_t count = 0;
+    for (; count < LIST_MOST; count++) {
+        errno = 4711;
+        held[count] = (struct held){hakmem_malloc(size), size};
+        if (held[count].block == NULL) {
+            CHECK(errno == ENOMEM);
+            break;
+        }
+        held_stamp(&held[count]);
+    }
+    CHECK(SANITIZED || status_kib("VmRSS") <= (LIMIT_MIB + 24) * KIB); // a sanitizer's own memory is much
+    for (size_t i = 0; i < count; i++) {
+        held_free(&held[i]);
+    }
+    return count * size;
+}
+
+static void exhaust(void) {
+    static const size_t sizes[] = {20000, 300000, 3000000, 40000000};
+    for (int round = 0; round < 2; round++) {
+        for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+            size_t had = take_all(sizes[s]);
+            CHECK(had <= LIMIT_MIB * MIB && had >= LIMIT_MIB * MIB / 2);
+        }
+    }
+    void *block = hakmem_malloc(100 * MIB);
+    CHECK(block != NULL && hakmem_realloc(block, 300 * MIB) == NULL); // and the block is as it was
+    block = hakmem_realloc(block, 200 * MIB);
+    CHECK(block != NULL && hakmem_malloc(100 * MIB) == NULL);
+    hakmem_free(block);
+}
+
+// Keeps LIVE_MIB of blocks of 16 B to 1 MiB, now and then one of many, and replaces them at random.
+static void churn(void) {
+    static struct held held[BLOCKS];
+    size_t live = 0;
+    for (unsigned step = 0; step < 60000; step++) {
+        struct held *one = &held[random_below(BLOCKS)];
+        live -= one->block != NULL ? one->size : 0;
+        held_free(one);
+        size_t most = (size_t)16 << random_below(17);
+        one->size = random_below(500) == 0 ? 40 * MIB : 16 + random_below(most);
+        if (live + one->size > LIVE_MIB * MIB) {
+            continue;
+        }
+        one->block = hakmem_malloc(one->size);
+        CHECK(one->block != NULL);
+        held_stamp(one);
+        live += one->size;
+    }
+    for (size_t i = 0; i < BLOCKS; i++) {
+        held_free(&held[i]);
+    }
+}
+
+static void set_hard_limit(const void *unused) {
+    (void)unused;
+    char text[32];
+    (void)snprintf(text, sizeof text, "%zu", LIMIT_MIB * MIB);
+    CHECK(setenv("HAKMEM_LIMIT_HARD", text, 1) == 0);
+    (void)alarm(300);
+}
+
+static bool write_text(const char *folder, const char *name, const char *text) {
+    char path[PATH_BYTES + 100];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "we");
+    if (file == NULL) {
+        return false;
+    }
+    bool written = fputs(text, file) >= 0;
+    return fclose(file) == 0 && written;
+}
+
+static bool access_in(const char *folder, const char *name) {
+    char path[PATH_BYTES + 100];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, W_OK) == 0;
+}
+
+static void enter_group(const void *folder) {
+    char number[32];
+    (void)snprintf(number, sizeof number, "%d", (int)getpid());
+    if (!write_text(folder, "cgroup.procs", number)) {
+        _exit(125);
+    }
+    (void)alarm(300);
+}
+
+// Makes a group below this process's own; false: it can't be.
+static bool make_group(char *folder) {
+    static const char *const roots[][3] = {{":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
+                                           {"0::", "/sys/fs/cgroup", "memory.max"}};
+    char line[PATH_BYTES / 2], limit[32];
+    (void)snprintf(limit, sizeof limit, "%zu", LIMIT_MIB * MIB);
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    bool made = false;
+    while (file != NULL && !made && fgets(line, sizeof line, file) != NULL) {
+        for (size_t i = 0; i < COUNT_OF(roots) && !made; i++) {
+            const char *group = strstr(line, roots[i][0]);
+            if (group == NULL || (i == 1 && group != line)) {
+                continue;
+            }
+            line[strcspn(line, "\n")] = '\0';
+            (void)snprintf(folder, PATH_BYTES, "%s%s/hakmem-limit-%d", roots[i][1], group + strlen(roots[i][0]),
+                           (int)getpid());
+            // The kernel puts files into a group's folder, not into another one.
+            made =
+                mkdir(folder, 0755) == 0 && access_in(folder, "cgroup.procs") && write_text(folder, roots[i][2], limit);
+            if (!made) {
+                (void)rmdir(folder);
+            }
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return made;
+}
+
+int main(int argc, char **argv) {
+    char folder[PATH_BYTES];
+    if (argc == 2) {
+        (strcmp(argv[1], "exhaust") == 0 ? exhaust : churn)();
+        return 0;
+    }
+    CHECK(run_again("exhaust", set_hard_limit, NULL) == 0);
+    if (!make_group(folder)) {
+        printf("memory limit: fine under limit_hard; no control group can be made here\n");
+        return 0;
+    }
+    int status = run_again("churn", enter_group, folder);
+    (void)rmdir(folder);
+    if (status != 0) {
+        SAY("FAIL: in a control group of %d MiB with %d MiB in use the child ended with wait status %#x\n", LIMIT_MIB,
+            LIVE_MIB, (unsigned)status);
+        return 1;
+    }
+    printf("memory limit: fine under limit_hard and in a control group of %d MiB\n", LIMIT_MIB);
+    return 0;
+}

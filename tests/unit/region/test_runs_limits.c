@@ -1,0 +1,81 @@
+// What may be retained, and when there is no more: limits, and memory outside of the window.
+#include "unit/unit.h"
+
+#include "region/runs.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+static int start(void **state) {
+    (void)state;
+    os_start();
+    return window_start() && runs_start() ? 0 : -1;
+}
+
+// R8, in a process of its own.
+static void limits_child(void *context) {
+    bool clean;
+    (void)context;
+    options.limit_hard = 8 * MIB;
+    size_t first = runs_take(64, 1, &clean), second = runs_take(64, 1, &clean);
+    MUST(first != NO_SLICE && second != NO_SLICE);
+    MUST(runs_take(1, 1, &clean) == NO_SLICE && !runs_take_behind(second + 64, 1));
+    MUST(!runs_try_outside(1));
+    runs_give(second, 64);
+    MUST(runs_try_outside(4 * MIB) && !runs_try_outside(1));
+    MUST(runs_count().retained_slices == 0); // made room
+    MUST(runs_take(1, 1, &clean) == NO_SLICE);
+    runs_note_outside(-(ptrdiff_t)(4 * MIB), 0);
+    MUST(runs_take(64, 1, &clean) == second);
+    options.limit_hard = 0;
+    options.limit_soft = 6 * MIB;
+    runs_give(second, 64);
+    MUST(runs_count().retained_slices <= 32);
+    MUST(runs_take(300, 1, &clean) != NO_SLICE); // it is soft
+    MUST(runs_count().retained_slices == 0);
+    options.limit_soft = 0;
+    os_facts.group_limit_bytes = 32 * MIB; // 28 of them
+    size_t third = runs_take(64, 1, &clean);
+    runs_give(third, 64);
+    MUST(runs_count().retained_slices > 0 && runs_count().in_use_slices + runs_count().retained_slices <= 448);
+    runs_take(40, 1, &clean);
+    MUST(runs_count().in_use_slices + runs_count().retained_slices <= 448);
+}
+
+static void limits_are_kept(void **state) {
+    (void)state;
+    child_must_succeed(limits_child, NULL);
+}
+
+// R7, in a process of its own.
+static void outside_child(void *context) {
+    bool clean;
+    (void)context;
+    options.retain_min = MIB;
+    MUST(!runs_outside_is_over() && runs_surplus_bytes(0) == 0);
+    runs_note_outside(0, 3 * MIB);
+    MUST(runs_surplus_bytes(0) == 2 * MIB && runs_surplus_bytes(MIB) == 3 * MIB);
+    runs_give(runs_take(1, 1, &clean), 1);
+    MUST(runs_outside_is_over());
+    MUST(runs_growth_surplus_bytes(MIB) == MIB && runs_growth_surplus_bytes(GIB) >= 3 * MIB);
+    runs_note_outside(0, -(ptrdiff_t)(3 * MIB));
+    MUST(!runs_outside_is_over());
+    MUST(runs_try_outside(80 * MIB)); // an eighth of what is in use may be retained
+    runs_note_outside(0, 10 * MIB);
+    MUST(runs_surplus_bytes(0) <= SLICE_BYTES);
+    options.free_policy = OPTION_FREE_POLICY_KEEP;
+    runs_note_outside(0, GIB);
+    MUST(runs_surplus_bytes(0) == 0 && runs_growth_surplus_bytes(GIB) == 0);
+}
+
+static void what_is_outside_counts(void **state) {
+    (void)state;
+    child_must_succeed(outside_child, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_are_kept),
+        cmocka_unit_test(what_is_outside_counts),
+    };
+    return cmocka_run_group_tests_name("runs_limits", tests, start, NULL);
+}
