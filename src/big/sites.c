@@ -33,7 +33,7 @@ struct site *sites_find(uintptr_t address, unsigned class_index) {
 // it may become.
 static bool table_grow(void) {
     size_t slots = sites_slots == 0 ? SITES_START_SLOTS : 2 * sites_slots;
-    struct site **larger = slots <= SITES_MOST_SLOTS ? meta_take(slots * sizeof *larger, sizeof *larger) : NULL;
+    struct site **larger = slots <= SITES_MOST_SLOTS ? meta_take(slots * sizeof(void *), sizeof(void *)) : NULL;
     if (larger == NULL)
         return false;
     for (size_t i = 0; i < sites_slots; i++)
