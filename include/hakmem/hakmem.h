@@ -60,7 +60,7 @@ struct hakmem_stats {
     size_t cached_bytes;            // in free blocks that threads keep for themselves
     size_t mapped_bytes;            // address space in slices and own mappings
     size_t resident_bytes;          // of the process, as the system counts it
-    size_t retained_bytes;          // of free slices that may be resident; bounded by retain_min and retain_share
+    size_t retained_bytes;          // of free slices and cached big blocks that may be resident; see retain_min
     size_t metadata_bytes;          // taken for the allocator's own records
     uint64_t refills;               // batches moved from slabs to threads
     uint64_t refilled_blocks;       // blocks in them
