@@ -80,6 +80,28 @@ static inline void held_free(struct held *held) {
     }
 }
 
+// Allocates blocks of one size until there are no more, at most `most`; calls `full`, if given, and frees all of them.
+// Returns how many bytes there were.
+UNUSED static size_t take_all(struct held *held, size_t most, size_t size, void (*full)(void)) {
+    size_t count = 0;
+    for (; count < most; count++) {
+        errno = 4711;
+        held[count] = (struct held){hakmem_malloc(size), size};
+        if (held[count].block == NULL) {
+            CHECK(errno == ENOMEM);
+            break;
+        }
+        held_stamp(&held[count]);
+    }
+    if (full != NULL) {
+        full();
+    }
+    for (size_t i = 0; i < count; i++) {
+        held_free(&held[i]);
+    }
+    return count * size;
+}
+
 static inline bool is_zero(const unsigned char *bytes, size_t size) {
     return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }

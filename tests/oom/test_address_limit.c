@@ -5,25 +5,6 @@
 
 enum { LIST_MOST = 1 << 16 };
 
-// Allocates blocks of one size until there are no more; frees all of them and returns how many there were.
-static size_t take_all(size_t size) {
-    static struct held held[LIST_MOST];
-    size_t count = 0;
-    for (; count < LIST_MOST; count++) {
-        errno = 4711;
-        held[count] = (struct held){hakmem_malloc(size), size};
-        if (held[count].block == NULL) {
-            CHECK(errno == ENOMEM);
-            break;
-        }
-        held_stamp(&held[count]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        held_free(&held[i]);
-    }
-    return count;
-}
-
 static void *use_in_thread(void *unused) {
     (void)unused;
     for (size_t size = 1; size < 200000; size = size * 3 + 1) {
@@ -37,10 +18,11 @@ static void *use_in_thread(void *unused) {
 
 // With each size almost all of the room can be had, again and again: what was freed serves the next size.
 static int work(size_t limit_bytes) {
+    static struct held held[LIST_MOST];
     static const size_t sizes[] = {3000, 20000, 100000, 700000, 3000000};
     for (int round = 0; round < 2; round++) {
         for (size_t s = 0; s < COUNT_OF(sizes); s++) {
-            size_t had = take_all(sizes[s]) * sizes[s], most_that_fits_list = LIST_MOST * sizes[s];
+            size_t had = take_all(held, LIST_MOST, sizes[s], NULL), most_that_fits_list = LIST_MOST * sizes[s];
             size_t expected = limit_bytes / 2 < most_that_fits_list ? limit_bytes / 2 : most_that_fits_list;
             if (had < expected) {
                 SAY("FAIL: under a limit of %zu MiB only %zu KiB could be had in blocks of %zu bytes, round %d\n",

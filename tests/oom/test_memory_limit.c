@@ -16,31 +16,16 @@ static size_t random_below(size_t limit) {
     return (size_t)(random_state >> 33) % limit;
 }
 
-// Allocates blocks of one size until there are no more; frees all of them and returns how many bytes there were.
-static size_t take_all(size_t size) {
-    static struct held held[LIST_MOST];
-    size_t count = 0;
-    for (; count < LIST_MOST; count++) {
-        errno = 4711;
-        held[count] = (struct held){hakmem_malloc(size), size};
-        if (held[count].block == NULL) {
-            CHECK(errno == ENOMEM);
-            break;
-        }
-        held_stamp(&held[count]);
-    }
+static void look_at_resident(void) {
     CHECK(SANITIZED || status_kib("VmRSS") <= (LIMIT_MIB + 24) * KIB); // a sanitizer's own memory is much
-    for (size_t i = 0; i < count; i++) {
-        held_free(&held[i]);
-    }
-    return count * size;
 }
 
 static void exhaust(void) {
+    static struct held held[LIST_MOST];
     static const size_t sizes[] = {20000, 300000, 3000000, 40000000};
     for (int round = 0; round < 2; round++) {
         for (size_t s = 0; s < COUNT_OF(sizes); s++) {
-            size_t had = take_all(sizes[s]);
+            size_t had = take_all(held, LIST_MOST, sizes[s], look_at_resident);
             CHECK(had <= LIMIT_MIB * MIB && had >= LIMIT_MIB * MIB / 2);
         }
     }
