@@ -29,6 +29,8 @@
 
 #include "region/huge.c"
 
+#include "region/retain.c"
+
 #include "region/runs.c"
 
 #include "slab/size_class.c"

@@ -4,23 +4,22 @@
 #include "base/bits.h"
 #include "region/groups.h"
 #include "region/huge.h"
+#include "region/retain.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
 INTERNAL struct lock runs_lock = LOCK_INIT(runs);
 INTERNAL struct lock runs_grow_lock = LOCK_INIT(grow);
 
-static struct runs_totals totals;
-static size_t lowest_retained_slices, highest_retained_slices; // since the allowance last faded
-static size_t most_slices;                                     // in use and retained together, since then
-static size_t grown_slices;                                    // clean ones taken since growth last purged others (R5)
-static size_t purging_slices;                                  // neither in use nor free now
-static uint32_t purge_turn;                                    // grows whenever a purge ends
 static struct {
-    size_t in_use_bytes;
-    size_t idle_bytes;
-    uint32_t is_over; // the bound
-} runs_outside;       // R7
+    size_t free_slices;
+    uint64_t purged_bytes;
+    uint64_t refaulted_bytes;
+    uint64_t purges;
+} totals;                        // see struct runs_totals
+static size_t purging_slices;    // neither in use nor free now
+static uint32_t purge_turn;      // grows whenever a purge ends
+static uint32_t outside_is_over; // the bound (R5)
 
 bool runs_start(void) {
     groups_start();
@@ -31,43 +30,22 @@ bool runs_start(void) {
 static void group_clean_to_retained(struct group *group, uint32_t mask) {
     mask &= group->clean;
     unsigned purged = bits_count(group->marked & mask);
-    totals.retained_slices += bits_count(mask);
+    retain.retained_slices += bits_count(mask);
     totals.refaulted_bytes += (uint64_t)purged << SLICE_SHIFT;
-    totals.allowance_slices += purged; // R4
-    grown_slices += bits_count(mask);
+    retain.allowance_slices += purged; // K2
+    retain_note_growth(bits_count(mask));
     group->clean &= ~mask;
     group->marked |= mask;
-}
-
-static size_t all_retained_slices(void) {
-    return totals.retained_slices + (runs_outside.idle_bytes >> SLICE_SHIFT);
-}
-
-static size_t all_in_use_slices(void) {
-    return totals.in_use_slices + (runs_outside.in_use_bytes >> SLICE_SHIFT);
-}
-
-// What fade_allowance goes by. The lock is held.
-static void note_marks(void) {
-    size_t retained = all_retained_slices();
-    if (lowest_retained_slices > retained)
-        lowest_retained_slices = retained;
-    if (highest_retained_slices < retained)
-        highest_retained_slices = retained;
-    if (most_slices < all_in_use_slices() + retained)
-        most_slices = all_in_use_slices() + retained;
-    if (totals.allowance_slices > most_slices) // R4; no program needs more than it had
-        totals.allowance_slices = most_slices;
 }
 
 // free → in use
 static void group_free_to_used(struct group *group, uint32_t mask) {
     CHECK((group->free & mask) == mask);                                 // R1
     group_clean_to_retained(group, group->is_huge ? GROUP_WHOLE : mask); // HP1
-    totals.retained_slices -= bits_count(mask);
+    retain.retained_slices -= bits_count(mask);
     totals.free_slices -= bits_count(mask);
-    store_relaxed(&totals.in_use_slices, totals.in_use_slices + bits_count(mask)); // read without the lock in runs_grow
-    note_marks();
+    store_relaxed(&retain.in_use_slices, retain.in_use_slices + bits_count(mask)); // read without the lock in runs_grow
+    retain_note_change();
     group->free &= ~mask;
     group->marked &= ~mask;
 }
@@ -75,16 +53,16 @@ static void group_free_to_used(struct group *group, uint32_t mask) {
 // in use → free, possibly resident
 static void group_used_to_free(struct group *group, uint32_t mask) {
     CHECK((group->free & mask) == 0); // R1
-    totals.retained_slices += bits_count(mask);
+    retain.retained_slices += bits_count(mask);
     totals.free_slices += bits_count(mask);
-    store_relaxed(&totals.in_use_slices, totals.in_use_slices - bits_count(mask)); // as above
-    note_marks();
+    store_relaxed(&retain.in_use_slices, retain.in_use_slices - bits_count(mask)); // as above
+    retain_note_change();
     group->free |= mask;
 }
 
 // free → being purged
 static void group_free_to_purging(struct group *group, uint32_t mask) {
-    totals.retained_slices -= bits_count(mask);
+    retain.retained_slices -= bits_count(mask);
     totals.free_slices -= bits_count(mask);
     purging_slices += bits_count(mask);
     group->free &= ~mask;
@@ -92,7 +70,7 @@ static void group_free_to_purging(struct group *group, uint32_t mask) {
 
 // being purged → free, still resident (the kernel would not)
 static void group_purging_to_free(struct group *group, uint32_t mask) {
-    totals.retained_slices += bits_count(mask);
+    retain.retained_slices += bits_count(mask);
     totals.free_slices += bits_count(mask);
     purging_slices -= bits_count(mask);
     group->free |= mask;
@@ -134,7 +112,7 @@ static struct huge_change groups_choose(size_t first, size_t slices) {
         struct group *group = &groups[number];
         bool inside = number * GROUP_SLICES >= first && (number + 1) * GROUP_SLICES <= first + slices;
         enum huge_place place = inside ? HUGE_IN_BLOCK : group->is_huge ? HUGE_ALREADY : HUGE_IN_HEAP;
-        bool wanted = group->clean == GROUP_WHOLE ? huge_is_wanted(place, totals.in_use_slices) : group->is_huge;
+        bool wanted = group->clean == GROUP_WHOLE ? huge_is_wanted(place, retain.in_use_slices) : group->is_huge;
         bool follows = change.groups > 0 && change.first + change.groups == number && change.wanted == wanted;
         if (wanted == group->is_huge || (change.groups > 0 && !follows))
             continue;
@@ -152,7 +130,7 @@ static bool runs_grow(size_t slices) {
     bool grown = window_extend(slices, &first, &count);
     if (grown) {
         // The kernel is told before another thread can touch a page.
-        bool huge = huge_is_wanted(HUGE_IN_HEAP, load_relaxed(&totals.in_use_slices)); // a hint
+        bool huge = huge_is_wanted(HUGE_IN_HEAP, load_relaxed(&retain.in_use_slices)); // a hint
         struct huge_change change = {first / GROUP_SLICES, huge ? count / GROUP_SLICES : 0, true};
         huge_tell(&change);
         lock_acquire(&runs_lock);
@@ -164,64 +142,22 @@ static bool runs_grow(size_t slices) {
     return grown;
 }
 
-// R8: of the limits the one that is reached first.
-static size_t least_limit_bytes(void) {
-    size_t group = os_facts.group_limit_bytes, limit = SIZE_MAX;
-    if (options.limit_soft != 0)
-        limit = options.limit_soft;
-    else if (group != SIZE_MAX)
-        limit = group - group / LIMIT_SPARE_SHARE;
-    return options.limit_hard != 0 && options.limit_hard < limit ? options.limit_hard : limit;
-}
-
-// R8: what may be retained beside what is in use. The lock is held.
-static size_t retain_limit_slices(void) {
-    size_t limit = least_limit_bytes() >> SLICE_SHIFT, in_use = all_in_use_slices();
-    return limit > in_use ? limit - in_use : 0;
-}
-
-static bool is_above_hard_limit(size_t more_slices) {
-    return options.limit_hard != 0 && all_in_use_slices() + more_slices > options.limit_hard >> SLICE_SHIFT;
-}
-
-// R5: what growth leaves. The lock is held.
-static size_t growth_bound_slices(void) {
-    size_t asked = load_relaxed(&options.retain_min); // whoever wants more than the default to stay gets it
-    if (options.free_policy == OPTION_FREE_POLICY_KEEP)
-        return SIZE_MAX;
-    return totals.allowance_slices + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
-}
-
-// How many slices may stay retained after one more run was taken. The lock is held.
-static size_t growth_keeps(void) {
-    if (grown_slices < GROWTH_BYTES >> SLICE_SHIFT)
-        return totals.retained_slices;
-    size_t keep = growth_bound_slices();
-    size_t most = totals.retained_slices > grown_slices ? totals.retained_slices - grown_slices : 0;
-    grown_slices = 0;
-    return keep > most ? keep : most;
-}
-
-static size_t least_of(size_t one, size_t other) {
-    return one < other ? one : other;
-}
-
 static bool purge_down_to(size_t keep_slices, enum purgeable how);
 
 // One try, without growing the window.
 static size_t take_free(size_t slices, size_t align, bool *zeroed) {
     struct huge_change change = {0};
     lock_acquire(&runs_lock);
-    size_t first = is_above_hard_limit(slices) ? NO_SLICE : groups_find(slices, align);
+    size_t first = retain_is_above_hard_limit(slices) ? NO_SLICE : groups_find(slices, align);
     if (first != NO_SLICE) {
         *zeroed = groups_are_zero(first, slices);
         change = groups_choose(first, slices);
         groups_visit(first, slices, group_free_to_used);
     }
-    size_t keep = least_of(growth_keeps(), retain_limit_slices());
-    bool over = totals.retained_slices > keep;
-    if (runs_outside.idle_bytes > 0 && all_retained_slices() > retain_limit_slices())
-        store_relaxed(&runs_outside.is_over, 1); // read without the lock in runs_outside_is_over
+    size_t keep = retain_growth_keeps();
+    bool over = retain.retained_slices > keep;
+    if (retain.outside.idle_bytes > 0 && retain_all_slices() > retain_limit_slices())
+        store_relaxed(&outside_is_over, 1); // read without the lock in runs_outside_is_over
     lock_release(&runs_lock);
     huge_tell(&change);
     if (UNLIKELY(over))
@@ -248,7 +184,7 @@ static bool is_limited(size_t slices) {
     if (options.limit_hard == 0)
         return false;
     lock_acquire(&runs_lock);
-    bool limited = is_above_hard_limit(slices);
+    bool limited = retain_is_above_hard_limit(slices);
     lock_release(&runs_lock);
     return limited;
 }
@@ -271,7 +207,7 @@ size_t runs_take(size_t slices, size_t align, bool *zeroed) {
 bool runs_take_behind(size_t end, size_t slices) {
     struct huge_change change = {0};
     lock_acquire(&runs_lock);
-    bool taken = !is_above_hard_limit(slices) && groups_are_free(end, slices);
+    bool taken = !retain_is_above_hard_limit(slices) && groups_are_free(end, slices);
     if (taken) {
         change = groups_choose(end, slices);
         groups_visit(end, slices, group_free_to_used);
@@ -279,23 +215,6 @@ bool runs_take_behind(size_t end, size_t slices) {
     lock_release(&runs_lock);
     huge_tell(&change);
     return taken;
-}
-
-// Bytes that may be retained now. The lock is held.
-static size_t retain_bound_bytes(void) {
-    size_t limit = retain_limit_slices() << SLICE_SHIFT;
-    if (options.free_policy == OPTION_FREE_POLICY_KEEP)
-        return limit;
-    if (options.free_policy == OPTION_FREE_POLICY_BATCH)
-        return least_of(options.release_batch, limit);
-    size_t share = (all_in_use_slices() << SLICE_SHIFT) / options.retain_share;
-    size_t least = load_relaxed(&options.retain_min); // mallopt may change it
-    return least_of((share > least ? share : least) + (totals.allowance_slices << SLICE_SHIFT), limit);
-}
-
-// Where a purge that began above the bound ends.
-static size_t purged_bytes_left(size_t bound) {
-    return options.free_policy == OPTION_FREE_POLICY_BATCH ? 0 : bound - bound / PURGE_SLACK_SHARE;
 }
 
 struct run {
@@ -321,11 +240,11 @@ static struct run group_begin_purge(size_t number, size_t most) {
 // Marks retained runs, from the highest group down, as being purged until at most `keep` slices remain retained.
 static unsigned purge_begin(struct run *runs, size_t keep, enum purgeable how) {
     unsigned count = 0;
-    while (count < PURGE_BATCH_RUNS && totals.retained_slices > keep) {
+    while (count < PURGE_BATCH_RUNS && retain.retained_slices > keep) {
         size_t number = groups_find_purgeable(how);
         if (number == NO_SLICE)
             break;
-        runs[count++] = group_begin_purge(number, totals.retained_slices - keep);
+        runs[count++] = group_begin_purge(number, retain.retained_slices - keep);
     }
     return count;
 }
@@ -372,42 +291,29 @@ bool runs_purge(size_t keep_bytes) {
     return purge_down_to(keep_bytes >> SLICE_SHIFT, PURGEABLE) || easily;
 }
 
-// R4: what was never used while many times the allowance went by is not needed. The lock is held.
-static void fade_allowance(size_t given_slices) {
-    static size_t given; // since it last faded
-    given += given_slices;
-    if (given <= REFAULT_FADE_TRAFFIC * totals.allowance_slices)
-        return;
-    size_t needed = highest_retained_slices - lowest_retained_slices; // all of it: growth leaves nothing else (R5)
-    if (totals.allowance_slices > needed)
-        totals.allowance_slices -= (totals.allowance_slices - needed + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
-    lowest_retained_slices = highest_retained_slices = all_retained_slices();
-    most_slices = all_in_use_slices() + all_retained_slices();
-    given = 0;
-}
-
 void runs_give(size_t first, size_t slices) {
     lock_acquire(&runs_lock);
     groups_visit(first, slices, group_used_to_free);
-    fade_allowance(slices);
-    size_t retained = totals.retained_slices << SLICE_SHIFT;
+    retain_note_given(slices);
+    size_t retained = retain.retained_slices << SLICE_SHIFT;
     size_t bound = retain_bound_bytes();
     // read without the lock in runs_outside_is_over
-    store_relaxed(&runs_outside.is_over, runs_outside.idle_bytes > 0 && retained + runs_outside.idle_bytes > bound);
+    size_t outside = retain.outside.idle_bytes;
+    store_relaxed(&outside_is_over, outside > 0 && retained + outside > bound);
     lock_release(&runs_lock);
-    if (UNLIKELY(retained > bound)) // R2
-        runs_purge(purged_bytes_left(bound));
+    if (UNLIKELY(retained > bound)) // K1
+        runs_purge(retain_target_bytes(bound));
 }
 
 bool runs_try_outside(size_t bytes) {
     lock_acquire(&runs_lock);
-    bool may = !is_above_hard_limit((bytes + SLICE_BYTES - 1) >> SLICE_SHIFT);
+    bool may = !retain_is_above_hard_limit((bytes + SLICE_BYTES - 1) >> SLICE_SHIFT);
     if (may) {
-        runs_outside.in_use_bytes += bytes;
-        note_marks();
+        retain.outside.in_use_bytes += bytes;
+        retain_note_change();
     }
     size_t keep = retain_limit_slices();
-    bool over = totals.retained_slices > keep;
+    bool over = retain.retained_slices > keep;
     lock_release(&runs_lock);
     if (UNLIKELY(over))
         runs_purge(keep << SLICE_SHIFT);
@@ -415,24 +321,24 @@ bool runs_try_outside(size_t bytes) {
 }
 
 bool runs_outside_is_over(void) {
-    return load_relaxed(&runs_outside.is_over) != 0;
+    return load_relaxed(&outside_is_over) != 0;
 }
 
 void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes) {
     lock_acquire(&runs_lock);
-    runs_outside.in_use_bytes += (size_t)in_use_bytes;
-    runs_outside.idle_bytes += (size_t)idle_bytes;
-    note_marks();
+    retain.outside.in_use_bytes += (size_t)in_use_bytes;
+    retain.outside.idle_bytes += (size_t)idle_bytes;
+    retain_note_change();
     if (idle_bytes > 0)
-        fade_allowance((size_t)idle_bytes >> SLICE_SHIFT);
+        retain_note_given((size_t)idle_bytes >> SLICE_SHIFT);
     else
-        store_relaxed(&runs_outside.is_over, 0); // as in runs_give
+        store_relaxed(&outside_is_over, 0); // as in runs_give
     lock_release(&runs_lock);
 }
 
 size_t runs_surplus_bytes(size_t idle_bytes) {
     lock_acquire(&runs_lock);
-    size_t have = (totals.retained_slices << SLICE_SHIFT) + runs_outside.idle_bytes + idle_bytes;
+    size_t have = (retain.retained_slices << SLICE_SHIFT) + retain.outside.idle_bytes + idle_bytes;
     size_t bound = retain_bound_bytes();
     lock_release(&runs_lock);
     return have > bound ? have - bound : 0;
@@ -440,15 +346,13 @@ size_t runs_surplus_bytes(size_t idle_bytes) {
 
 size_t runs_growth_surplus_bytes(size_t bytes) {
     lock_acquire(&runs_lock);
-    size_t have = all_retained_slices(), limit = retain_limit_slices(), more = bytes >> SLICE_SHIFT;
-    size_t growth = least_of(more, have - least_of(have, growth_bound_slices()));
-    size_t above = have - least_of(have, limit - least_of(limit, more));
+    size_t surplus = retain_surplus_of_growth(bytes);
     lock_release(&runs_lock);
-    return (growth > above ? growth : above) << SLICE_SHIFT;
+    return surplus;
 }
 
 size_t runs_in_use_bytes(void) {
-    return load_relaxed(&totals.in_use_slices) << SLICE_SHIFT;
+    return load_relaxed(&retain.in_use_slices) << SLICE_SHIFT;
 }
 
 bool runs_purge_inside(void *start, size_t bytes) {
@@ -473,14 +377,22 @@ void runs_note_refaulted(size_t bytes) {
     lock_acquire(&runs_lock);
     rest += bytes;
     totals.refaulted_bytes += bytes;
-    totals.allowance_slices += rest >> SLICE_SHIFT; // R4
+    retain.allowance_slices += rest >> SLICE_SHIFT; // K2
     rest %= SLICE_BYTES;
     lock_release(&runs_lock);
 }
 
 struct runs_totals runs_count(void) {
     lock_acquire(&runs_lock);
-    struct runs_totals copy = totals;
+    struct runs_totals copy = {
+        .in_use_slices = retain.in_use_slices,
+        .free_slices = totals.free_slices,
+        .retained_slices = retain.retained_slices,
+        .allowance_slices = retain.allowance_slices,
+        .purged_bytes = totals.purged_bytes,
+        .refaulted_bytes = totals.refaulted_bytes,
+        .purges = totals.purges,
+    };
     lock_release(&runs_lock);
     return copy;
 }

@@ -11,7 +11,7 @@ static int start(void **state) {
     return window_start() && runs_start() ? 0 : -1;
 }
 
-// R8, in a process of its own.
+// K4, in a process of its own.
 static void limits_child(void *context) {
     bool clean;
     (void)context;
@@ -46,7 +46,7 @@ static void limits_are_kept(void **state) {
     child_must_succeed(limits_child, NULL);
 }
 
-// R7, in a process of its own.
+// R5, in a process of its own.
 static void outside_child(void *context) {
     bool clean;
     (void)context;

@@ -12,6 +12,8 @@
 
 #include "region/huge.c"
 
+#include "region/retain.c"
+
 #include "region/runs.c"
 
 #include "slab/slab.c"

@@ -1,0 +1,114 @@
+// How much free memory may stay resident.
+#include "region/retain.h"
+
+#include "base/atomics.h"
+#include "base/tuning.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+INTERNAL struct retain retain;
+
+static size_t lowest_retained_slices, highest_retained_slices; // since the allowance last faded
+static size_t most_slices;                                     // in use and retained together, since then
+static size_t given_slices;                                    // since then
+static size_t grown_slices;                                    // clean ones taken since growth last purged others (K3)
+
+static size_t least_of(size_t one, size_t other) {
+    return one < other ? one : other;
+}
+
+static size_t less(size_t from, size_t bytes) {
+    return from > bytes ? from - bytes : 0;
+}
+
+size_t retain_all_slices(void) {
+    return retain.retained_slices + (retain.outside.idle_bytes >> SLICE_SHIFT);
+}
+
+static size_t all_in_use_slices(void) {
+    return retain.in_use_slices + (retain.outside.in_use_bytes >> SLICE_SHIFT);
+}
+
+void retain_note_change(void) {
+    size_t retained = retain_all_slices(), all = all_in_use_slices() + retained;
+    lowest_retained_slices = least_of(lowest_retained_slices, retained);
+    if (highest_retained_slices < retained)
+        highest_retained_slices = retained;
+    if (most_slices < all)
+        most_slices = all;
+    retain.allowance_slices = least_of(retain.allowance_slices, most_slices); // no program needs more than it had
+}
+
+void retain_note_growth(size_t slices) {
+    grown_slices += slices;
+}
+
+// What was never used while many times the allowance went by is not needed.
+void retain_note_given(size_t slices) {
+    given_slices += slices;
+    if (given_slices <= REFAULT_FADE_TRAFFIC * retain.allowance_slices)
+        return;
+    size_t needed = highest_retained_slices - lowest_retained_slices; // all of it: growth leaves nothing else (K3)
+    size_t surplus = less(retain.allowance_slices, needed);
+    retain.allowance_slices -= (surplus + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
+    lowest_retained_slices = highest_retained_slices = retain_all_slices();
+    most_slices = all_in_use_slices() + retain_all_slices();
+    given_slices = 0;
+}
+
+// Of the limits the one that is reached first.
+static size_t least_limit_bytes(void) {
+    size_t group = os_facts.group_limit_bytes, limit = SIZE_MAX;
+    if (options.limit_soft != 0)
+        limit = options.limit_soft;
+    else if (group != SIZE_MAX)
+        limit = group - group / LIMIT_SPARE_SHARE;
+    return options.limit_hard != 0 ? least_of(options.limit_hard, limit) : limit;
+}
+
+size_t retain_limit_slices(void) {
+    return less(least_limit_bytes() >> SLICE_SHIFT, all_in_use_slices());
+}
+
+bool retain_is_above_hard_limit(size_t more_slices) {
+    return options.limit_hard != 0 && all_in_use_slices() + more_slices > options.limit_hard >> SLICE_SHIFT;
+}
+
+size_t retain_bound_bytes(void) {
+    size_t limit = retain_limit_slices() << SLICE_SHIFT;
+    if (options.free_policy == OPTION_FREE_POLICY_KEEP)
+        return limit;
+    if (options.free_policy == OPTION_FREE_POLICY_BATCH)
+        return least_of(options.release_batch, limit);
+    size_t share = (all_in_use_slices() << SLICE_SHIFT) / options.retain_share;
+    size_t least = load_relaxed(&options.retain_min); // mallopt may change it
+    return least_of((share > least ? share : least) + (retain.allowance_slices << SLICE_SHIFT), limit);
+}
+
+size_t retain_target_bytes(size_t bound) {
+    return options.free_policy == OPTION_FREE_POLICY_BATCH ? 0 : bound - bound / PURGE_SLACK_SHARE;
+}
+
+// What growth leaves.
+static size_t growth_bound_slices(void) {
+    size_t asked = load_relaxed(&options.retain_min); // whoever wants more than the default to stay gets it
+    if (options.free_policy == OPTION_FREE_POLICY_KEEP)
+        return SIZE_MAX;
+    return retain.allowance_slices + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
+}
+
+size_t retain_growth_keeps(void) {
+    size_t limit = retain_limit_slices();
+    if (grown_slices < GROWTH_BYTES >> SLICE_SHIFT)
+        return limit;
+    size_t keep = growth_bound_slices(), unpaid = less(retain.retained_slices, grown_slices);
+    grown_slices = 0;
+    return least_of(keep > unpaid ? keep : unpaid, limit);
+}
+
+size_t retain_surplus_of_growth(size_t bytes) {
+    size_t have = retain_all_slices(), more = bytes >> SLICE_SHIFT;
+    size_t growth = least_of(more, less(have, growth_bound_slices()));
+    size_t above = less(have, less(retain_limit_slices(), more));
+    return (growth > above ? growth : above) << SLICE_SHIFT;
+}

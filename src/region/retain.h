@@ -1,0 +1,51 @@
+// How much free memory may stay resident.
+//
+// K1. What is retained (free and possibly resident, in slices and in cached big blocks together) is at most the bound:
+//     options retain_min and retain_share, plus the refault allowance; or what free_policy says.
+// K2. The refault allowance starts at 0, grows by what had to be faulted in again after a purge, and fades with traffic
+//     as far as what is retained is never taken: a first burst goes back at once, and a loop that frees and takes the
+//     same memory soon stops paying.
+// K3. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
+//     lie in a higher group), as much of those is purged, down to the allowance. So a program in a new phase, or an
+//     array that doubles, does not stand beside what it left behind.
+// K4. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's): what is
+//     retained goes first. Above the hard one nothing is handed out.
+//
+// All of it is called with runs_lock held, and only computes.
+#ifndef REGION_RETAIN_H
+#define REGION_RETAIN_H
+
+#include "base/compiler.h"
+
+struct retain {
+    size_t in_use_slices;
+    size_t retained_slices;
+    size_t allowance_slices; // K2
+    struct {
+        size_t in_use_bytes;
+        size_t idle_bytes;
+    } outside; // of the window: big blocks
+};
+SHARED struct retain retain;
+
+// Both of slices and outside.
+INTERNAL size_t retain_all_slices(void);
+// To be called when anything of `retain` has changed.
+INTERNAL void retain_note_change(void);
+// K3. So many clean slices were taken.
+INTERNAL void retain_note_growth(size_t slices);
+// K2. So many slices were given back, or bytes cached, as far as they are whole slices.
+INTERNAL void retain_note_given(size_t slices);
+// K1. Bytes that may be retained now.
+INTERNAL size_t retain_bound_bytes(void);
+// Where a purge that begins above a bound ends.
+INTERNAL size_t retain_target_bytes(size_t bound);
+// K4. Slices that may be retained beside what is in use.
+INTERNAL size_t retain_limit_slices(void);
+INTERNAL bool retain_is_above_hard_limit(size_t more_slices);
+// K3. Slices that may stay retained after growth was noted: SIZE_MAX, too little of it to pay for.
+INTERNAL size_t retain_growth_keeps(void);
+// K3 and K4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
+INTERNAL size_t retain_surplus_of_growth(size_t bytes);
+
+#endif
