@@ -135,6 +135,11 @@
 // Whenever so many times the refault allowance went by, it loses this part (1/N) of what was never used meanwhile.
 #define REFAULT_FADE_TRAFFIC 32
 #define REFAULT_FADE_SHARE 4
+// Where this part (1/N) of the allowance came back meanwhile, twice as much traffic must go by the next time, up to
+// this; and this part less where it did not.
+#define REFAULT_WRONG_SHARE 16
+#define REFAULT_FADE_MOST_TRAFFIC 512
+#define REFAULT_PATIENCE_SHARE 16
 #define LIMIT_SPARE_SHARE 8 // of a control group's limit so much (1/N) is left for what the allocator does not know of
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
 #define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults

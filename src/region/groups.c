@@ -180,3 +180,13 @@ size_t groups_find_purgeable(enum purgeable how) {
     }
     return *highest * 64 + bits_highest(group_index[*highest].purgeable[how]);
 }
+
+size_t groups_mark_cold(void) {
+    size_t cold = 0;
+    for (size_t number = 0; number < group_count; number++) {
+        struct group *group = &groups[number];
+        cold += bits_count(group->cold);
+        group->cold = group->free & ~group->clean;
+    }
+    return cold;
+}

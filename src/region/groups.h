@@ -10,6 +10,7 @@ struct group {
     uint32_t free;   // R1, a bit a slice
     uint32_t clean;  // subset of free
     uint32_t marked; // subset of free: a clean one was resident before; another one reads as zero nonetheless (HP1)
+    uint32_t cold;   // subset of what is free and not clean: nobody took it since groups_mark_cold
     uint8_t longest; // longest run of free bits
     bool is_huge;    // HP1
     uint8_t padding[2];
@@ -42,5 +43,7 @@ INTERNAL bool groups_are_free(size_t first, size_t slices);
 INTERNAL bool groups_are_zero(size_t first, size_t slices);
 // The highest group of which something can be purged; NO_SLICE: there is none.
 INTERNAL size_t groups_find_purgeable(enum purgeable how);
+// Marks all slices that are retained as cold; returns how many of those that were marked before still were.
+INTERNAL size_t groups_mark_cold(void);
 
 #endif

@@ -8,10 +8,13 @@
 
 INTERNAL struct retain retain;
 
-static size_t lowest_retained_slices, highest_retained_slices; // since the allowance last faded
-static size_t most_slices;                                     // in use and retained together, since then
-static size_t given_slices;                                    // since then
-static size_t grown_slices;                                    // clean ones taken since growth last purged others (K3)
+static size_t fade_traffic = REFAULT_FADE_TRAFFIC;
+static size_t most_slices;             // in use and retained together, since the allowance last faded
+static size_t highest_retained_slices; // since then
+static size_t returned_slices;         // faulted in again since then
+static size_t given_slices;            // since then
+static size_t lowest_idle_slices;      // outside, since then
+static size_t grown_slices;            // clean ones taken since growth last purged others (K3)
 
 static size_t least_of(size_t one, size_t other) {
     return one < other ? one : other;
@@ -30,12 +33,12 @@ static size_t all_in_use_slices(void) {
 }
 
 void retain_note_change(void) {
-    size_t retained = retain_all_slices(), all = all_in_use_slices() + retained;
-    lowest_retained_slices = least_of(lowest_retained_slices, retained);
-    if (highest_retained_slices < retained)
-        highest_retained_slices = retained;
+    size_t all = all_in_use_slices() + retain_all_slices();
     if (most_slices < all)
         most_slices = all;
+    if (highest_retained_slices < retain_all_slices())
+        highest_retained_slices = retain_all_slices();
+    lowest_idle_slices = least_of(lowest_idle_slices, retain.outside.idle_bytes >> SLICE_SHIFT);
     retain.allowance_slices = least_of(retain.allowance_slices, most_slices); // no program needs more than it had
 }
 
@@ -43,16 +46,34 @@ void retain_note_growth(size_t slices) {
     grown_slices += slices;
 }
 
-// What was never used while many times the allowance went by is not needed.
-void retain_note_given(size_t slices) {
+void retain_note_refault(size_t slices) {
+    retain.allowance_slices += slices;
+    returned_slices += slices;
+}
+
+bool retain_note_given(size_t slices) {
     given_slices += slices;
-    if (given_slices <= REFAULT_FADE_TRAFFIC * retain.allowance_slices)
-        return;
-    size_t needed = highest_retained_slices - lowest_retained_slices; // all of it: growth leaves nothing else (K3)
-    size_t surplus = less(retain.allowance_slices, needed);
+    return given_slices > fade_traffic * retain.allowance_slices && given_slices > most_slices;
+}
+
+// Where much came back, fading was wrong, and the next time comes after more traffic.
+static void learn_traffic(void) {
+    bool wrong = returned_slices > retain.allowance_slices / REFAULT_WRONG_SHARE;
+    if (wrong && fade_traffic < REFAULT_FADE_MOST_TRAFFIC)
+        fade_traffic *= 2;
+    else if (!wrong && fade_traffic > REFAULT_FADE_TRAFFIC)
+        fade_traffic -= fade_traffic / REFAULT_PATIENCE_SHARE;
+    returned_slices = 0;
+}
+
+void retain_fade(size_t cold_slices) {
+    learn_traffic();
+    size_t used = less(highest_retained_slices, cold_slices + lowest_idle_slices);
+    size_t surplus = less(retain.allowance_slices, used);
     retain.allowance_slices -= (surplus + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
-    lowest_retained_slices = highest_retained_slices = retain_all_slices();
+    highest_retained_slices = retain_all_slices();
     most_slices = all_in_use_slices() + retain_all_slices();
+    lowest_idle_slices = retain.outside.idle_bytes >> SLICE_SHIFT;
     given_slices = 0;
 }
 

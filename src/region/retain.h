@@ -3,8 +3,9 @@
 // K1. What is retained (free and possibly resident, in slices and in cached big blocks together) is at most the bound:
 //     options retain_min and retain_share, plus the refault allowance; or what free_policy says.
 // K2. The refault allowance starts at 0, grows by what had to be faulted in again after a purge, and fades with traffic
-//     as far as what is retained is never taken: a first burst goes back at once, and a loop that frees and takes the
-//     same memory soon stops paying.
+//     to what of the retained slices is taken now and then: a first burst goes back at once, and a loop that frees and
+//     takes the same memory soon stops paying. Slices that nobody took while many times the allowance went by are cold
+//     (groups_mark_cold). Where much comes back after fading, it comes again after more traffic.
 // K3. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
 //     lie in a higher group), as much of those is purged, down to the allowance. So a program in a new phase, or an
 //     array that doubles, does not stand beside what it left behind.
@@ -34,8 +35,12 @@ INTERNAL size_t retain_all_slices(void);
 INTERNAL void retain_note_change(void);
 // K3. So many clean slices were taken.
 INTERNAL void retain_note_growth(size_t slices);
-// K2. So many slices were given back, or bytes cached, as far as they are whole slices.
-INTERNAL void retain_note_given(size_t slices);
+// K2. So many purged slices were taken again.
+INTERNAL void retain_note_refault(size_t slices);
+// K2. So many slices were given back, or as many bytes cached. True: it is time to fade the allowance.
+INTERNAL bool retain_note_given(size_t slices);
+// So many slices of the window were retained ever since the allowance last faded.
+INTERNAL void retain_fade(size_t cold_slices);
 // K1. Bytes that may be retained now.
 INTERNAL size_t retain_bound_bytes(void);
 // Where a purge that begins above a bound ends.

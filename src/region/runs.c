@@ -32,7 +32,7 @@ static void group_clean_to_retained(struct group *group, uint32_t mask) {
     unsigned purged = bits_count(group->marked & mask);
     retain.retained_slices += bits_count(mask);
     totals.refaulted_bytes += (uint64_t)purged << SLICE_SHIFT;
-    retain.allowance_slices += purged; // K2
+    retain_note_refault(purged);
     retain_note_growth(bits_count(mask));
     group->clean &= ~mask;
     group->marked |= mask;
@@ -48,6 +48,7 @@ static void group_free_to_used(struct group *group, uint32_t mask) {
     retain_note_change();
     group->free &= ~mask;
     group->marked &= ~mask;
+    group->cold &= ~mask;
 }
 
 // in use → free, possibly resident
@@ -66,6 +67,7 @@ static void group_free_to_purging(struct group *group, uint32_t mask) {
     totals.free_slices -= bits_count(mask);
     purging_slices += bits_count(mask);
     group->free &= ~mask;
+    group->cold &= ~mask;
 }
 
 // being purged → free, still resident (the kernel would not)
@@ -291,10 +293,16 @@ bool runs_purge(size_t keep_bytes) {
     return purge_down_to(keep_bytes >> SLICE_SHIFT, PURGEABLE) || easily;
 }
 
+// The lock is held.
+static void note_given(size_t slices) {
+    if (retain_note_given(slices))
+        retain_fade(groups_mark_cold());
+}
+
 void runs_give(size_t first, size_t slices) {
     lock_acquire(&runs_lock);
     groups_visit(first, slices, group_used_to_free);
-    retain_note_given(slices);
+    note_given(slices);
     size_t retained = retain.retained_slices << SLICE_SHIFT;
     size_t bound = retain_bound_bytes();
     // read without the lock in runs_outside_is_over
@@ -330,7 +338,7 @@ void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes) {
     retain.outside.idle_bytes += (size_t)idle_bytes;
     retain_note_change();
     if (idle_bytes > 0)
-        retain_note_given((size_t)idle_bytes >> SLICE_SHIFT);
+        note_given((size_t)idle_bytes >> SLICE_SHIFT);
     else
         store_relaxed(&outside_is_over, 0); // as in runs_give
     lock_release(&runs_lock);
@@ -377,7 +385,7 @@ void runs_note_refaulted(size_t bytes) {
     lock_acquire(&runs_lock);
     rest += bytes;
     totals.refaulted_bytes += bytes;
-    retain.allowance_slices += rest >> SLICE_SHIFT; // K2
+    retain_note_refault(rest >> SLICE_SHIFT);
     rest %= SLICE_BYTES;
     lock_release(&runs_lock);
 }

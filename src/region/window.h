@@ -70,7 +70,7 @@ INTERNAL bool window_extend(size_t slices, size_t *first, size_t *count);
 // Group records of region/runs.c lie behind the slice tables, committed with them.
 INTERNAL void *window_group_table(void);
 INTERNAL void *window_group_index(void);
-#define WINDOW_GROUP_RECORD_BYTES 16  // at most; checked by runs.c
+#define WINDOW_GROUP_RECORD_BYTES 20  // at most; checked by runs.c
 #define WINDOW_INDEX_RECORD_BYTES 128 // a record per 64 groups; checked by runs.c
 
 #endif

@@ -119,12 +119,29 @@ static void the_highest_group_is_purged_first_and_huge_pages_last(void **state) 
     groups[90].is_huge = groups[80].is_huge = false;
 }
 
+static void warm(struct group *group, uint32_t mask) {
+    group->cold &= ~mask;
+}
+
+static void slices_that_nobody_takes_become_cold(void **state) {
+    (void)state;
+    groups_visit(0, SLICES, become_used);
+    groups_visit(50, 100, become_free);
+    groups_visit(500, 50, become_clean);
+    groups_mark_cold(); // what was before this test is forgotten
+    groups_visit(60, 30, warm);
+    assert_int_equal(groups_mark_cold(), 70);
+    assert_int_equal(groups_mark_cold(), 100);
+    groups_visit(0, SLICES, warm);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_lowest_run_is_found),
         cmocka_unit_test(a_run_over_the_border_of_two_groups_is_found),
         cmocka_unit_test(clean_and_marked_slices_read_as_zero),
         cmocka_unit_test(the_highest_group_is_purged_first_and_huge_pages_last),
+        cmocka_unit_test(slices_that_nobody_takes_become_cold),
     };
     return cmocka_run_group_tests_name("groups", tests, start, NULL);
 }

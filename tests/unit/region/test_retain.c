@@ -91,22 +91,56 @@ static void growth_pays_down_to_the_allowance(void **state) {
     assert_int_equal(retain_surplus_of_growth(MIB), 7 * MIB);
 }
 
+// Slices to be given back until it is time to fade.
+static size_t traffic_until_due(void) {
+    size_t slices = 1;
+    while (!retain_note_given(1))
+        slices++;
+    return slices;
+}
+
 static void allowance_fades_to_what_is_used(void **state) {
     (void)state;
-    retain.in_use_slices = SLICES(GIB);
+    retain.retained_slices = 600;
     retain.allowance_slices = 1000;
-    for (int i = 0; i < 10000; i++) { // 100 of them come and go
-        retain.retained_slices = i % 2 == 0 ? 500 : 600;
+    retain_fade(0); // what was before this test is forgotten
+    retain.allowance_slices = 1000;
+    for (int i = 0; i < 40; i++) {
         retain_note_change();
-        retain_note_given(100);
+        assert_in_range(traffic_until_due(), 32 * retain.allowance_slices, 40 * retain.allowance_slices);
+        retain_fade(500);
     }
-    assert_in_range(retain.allowance_slices, 100, 110);
+    assert_int_equal(retain.allowance_slices, 100);
+    retain.outside.idle_bytes = 50 * SLICE_BYTES; // never fewer
+    retain_fade(500);
+    for (int i = 0; i < 40; i++) {
+        retain_note_change();
+        retain_fade(580);
+    }
+    assert_int_equal(retain.allowance_slices, 20);
+}
+
+static void fading_that_was_wrong_is_rarer(void **state) {
+    (void)state;
+    retain.retained_slices = 600;
+    retain.allowance_slices = 1000;
+    retain_fade(0);
+    size_t traffic = traffic_until_due() / retain.allowance_slices;
+    for (int i = 0; i < 20; i++) {
+        retain_note_refault(200);
+        retain.allowance_slices = 1000;
+        retain_fade(0);
+    }
+    size_t patient = traffic_until_due() / retain.allowance_slices;
+    assert_in_range(patient, 8 * traffic, 32 * traffic);
+    for (int i = 0; i < 200; i++)
+        retain_fade(0);
+    assert_in_range(traffic_until_due() / retain.allowance_slices, 0, 2 * traffic);
 }
 
 static void allowance_is_no_more_than_there_ever_was(void **state) {
     (void)state;
-    for (int i = 0; i < 3; i++) // what was before this test is forgotten
-        retain_note_given(1);
+    retain_fade(0);
     retain.in_use_slices = 10;
     retain.allowance_slices = 1000;
     retain.retained_slices = 30;
@@ -121,6 +155,7 @@ int main(void) {
         cmocka_unit_test_setup(limits_leave_what_is_not_in_use, begin),
         cmocka_unit_test_setup(growth_pays_down_to_the_allowance, begin),
         cmocka_unit_test_setup(allowance_fades_to_what_is_used, begin),
+        cmocka_unit_test_setup(fading_that_was_wrong_is_rarer, begin),
         cmocka_unit_test_setup(allowance_is_no_more_than_there_ever_was, begin),
     };
     return cmocka_run_group_tests_name("retain", tests, start, NULL);
