@@ -165,7 +165,7 @@
 #define REALLOC_HEADROOM_SHARE 4
 // From this size on a block that can't grow gets a mapping of its own: copying less into memory that is there costs no
 // more than faulting in a mapping's pages.
-#define REALLOC_MAPPING_BYTES (8 * MIB)
+#define REALLOC_MAPPING_BYTES (2 * MIB)
 
 // --- Big blocks ----------------------------------------------------------------------------------------------------
 // From this size on a block has a mapping of its own; and between which sizes that may lie.
@@ -178,6 +178,11 @@
 // --- BigCache -------------------------------------------------------------------------------------------------------
 #define CACHE_CLASS_COUNT 121 // eight to a doubling: up to 16 GiB
 #define CACHE_FIFO_BYTES (2 * MIB)
+// By how many classes a block that is handed out may be too large: an eighth, or as much again if its site was used so
+// often lately; and from how much smaller it may grow.
+#define CACHE_NEAR_CLASSES 1
+#define CACHE_FAR_CLASSES 8
+#define CACHE_BUSY_USES 8
 #define CACHE_LOOKS 8           // blocks among which the one to go is chosen
 #define CACHE_RELEASE_BLOCKS 16 // that go per turn outside the lock
 #define CACHE_CLEAN_BLOCKS 16   // kept for their addresses

@@ -39,17 +39,29 @@ static void *run_take(size_t bytes, size_t align, bool *zeroed) {
     return window_address(first);
 }
 
+// Shows one out of the cache, brought to the class's size first where it does not fit. NULL: it can't be; it has gone.
+static void *mapping_reuse(struct mapping *found, unsigned class_index, uintptr_t site, bool fits) {
+    size_t wanted = cache_class_bytes(class_index);
+    if (!fits && found->bytes < wanted)
+        cache_make_room(wanted - found->bytes);
+    found->site = site;
+    void *block = fits || mapping_fit(found, wanted) ? mapping_show(found) : NULL;
+    if (block == NULL)
+        mapping_release(found);
+    return block;
+}
+
 // A mapping has its class's bytes, so that it fits all requests of the class once it is cached; where that is more than
 // the system gives, what is needed.
 static void *mapping_take(size_t bytes, unsigned class_index, uintptr_t site, bool *zeroed) {
     struct mapping found;
-    if (cache_take(class_index, site, &found, zeroed)) {
-        found.site = site;
-        void *block = mapping_show(&found);
-        if (block == NULL)
-            mapping_release(&found);
-        return block;
+    bool fits;
+    if (cache_take(class_index, site, &found, zeroed, &fits)) {
+        void *block = mapping_reuse(&found, class_index, site, fits);
+        if (block != NULL)
+            return block;
     }
+    *zeroed = true;
     cache_make_room(bytes);
     void *block = mapping_make(cache_class_bytes(class_index), 1, site);
     return block != NULL ? block : mapping_make(bytes, 1, site);

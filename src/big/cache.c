@@ -113,13 +113,49 @@ static void remove_clean(struct cached *item) {
 
 // --- Taking ----------------------------------------------------------------------------------------------------------
 
-// The newest of the site's, else of the class's; NULL: there is none.
+// The newest of a class; NULL: there is none.
+static struct cached *newest_of(unsigned class_index) {
+    if (class_index >= CACHE_CLASS_COUNT || list_is_empty(&cache_classes[class_index]))
+        return NULL;
+    return LIST_OWNER(cache_classes[class_index].next, struct cached, of_class);
+}
+
+static bool is_resident(const struct cached *item) {
+    return item != NULL && item->site != NULL;
+}
+
+// Up to which class a block may be handed out as it is for a request of a smaller one.
+static unsigned largest_near(const struct cached *item, unsigned class_index) {
+    return class_index + (item->site->uses >= CACHE_BUSY_USES ? CACHE_FAR_CLASSES : CACHE_NEAR_CLASSES);
+}
+
+// Q3. A resident one of another class, the nearest: first those that serve as they are, then those that have to grow,
+// which costs the fewer page faults the larger they are, then those that have to shrink.
+static struct cached *find_near(unsigned class_index) {
+    struct cached *larger = NULL;
+    for (unsigned away = 1; away <= CACHE_FAR_CLASSES; away++) {
+        struct cached *item = newest_of(class_index + away);
+        if (!is_resident(item))
+            continue;
+        if (item->class_index <= largest_near(item, class_index))
+            return item;
+        larger = larger != NULL ? larger : item;
+    }
+    for (unsigned away = 1; away <= CACHE_FAR_CLASSES && away <= class_index; away++)
+        if (is_resident(newest_of(class_index - away)))
+            return newest_of(class_index - away);
+    return larger;
+}
+
+// The newest of the site's, else of the class's, else of a class near it; NULL: there is none.
 static struct cached *cached_find(const struct site *site, unsigned class_index) {
     if (site != NULL && !list_is_empty(&site->cached))
         return LIST_OWNER(site->cached.next, struct cached, of_site);
-    if (list_is_empty(&cache_classes[class_index]))
-        return NULL;
-    return LIST_OWNER(cache_classes[class_index].next, struct cached, of_class);
+    struct cached *item = newest_of(class_index);
+    if (is_resident(item))
+        return item;
+    struct cached *near = find_near(class_index);
+    return near != NULL ? near : item;
 }
 
 // Q2. What a request that finds no resident block makes resident anew.
@@ -140,7 +176,7 @@ static void note_hit(struct site *site) {
         site->hits++;
 }
 
-bool cache_take(unsigned class_index, uintptr_t address, struct mapping *found, bool *zeroed) {
+bool cache_take(unsigned class_index, uintptr_t address, struct mapping *found, bool *zeroed, bool *fits) {
     size_t refaulted = 0;
     lock_acquire(&cache_lock);
     cache_lists_make();
@@ -155,6 +191,7 @@ bool cache_take(unsigned class_index, uintptr_t address, struct mapping *found, 
         sites_note_use(site);
     if (item != NULL) {
         *found = item->mapping;
+        *fits = *zeroed || (item->class_index >= class_index && item->class_index <= largest_near(item, class_index));
         (*zeroed ? remove_clean : remove_resident)(item);
         cached_give(item);
     }

@@ -7,7 +7,9 @@
 // Q2. Resident ones count as retained: what is above the bound (K1) is released. What a site asks for again after its
 //     blocks were released counts as refaulted (K2): so a first burst goes back, and a loop over blocks larger than the
 //     bound soon keeps them.
-// Q3. A block has at least its class's bytes, so each fits each request of the class.
+// Q3. A block has at least its class's bytes, so each fits each request of the class. Where none of the class is
+//     resident, one of a class near it is handed out. One that is smaller has to grow; one that is much larger, by
+//     CACHE_NEAR_CLASSES, or CACHE_FAR_CLASSES if its site asks again and again, has to shrink. The taker does both.
 // Q4. Of blocks below CACHE_FIFO_BYTES those of the site used least go first, among the oldest; of larger ones the
 //     oldest: a few of them are the bound, and looking for a better one would cost more than it gives.
 // Q5. Release (option release) unmaps a block, or purges it and keeps some such for their addresses: their pages read
@@ -26,8 +28,9 @@ SHARED struct lock cache_lock;
 INTERNAL unsigned cache_class_of(size_t bytes);
 INTERNAL size_t cache_class_bytes(unsigned class_index);
 
-// A block for a request of the class, out of the cache; false: there is none. *zeroed: it reads as zero.
-INTERNAL bool cache_take(unsigned class_index, uintptr_t site, struct mapping *found, bool *zeroed);
+// A block for a request of the class, out of the cache; false: there is none. *zeroed: it reads as zero. *fits: it need
+// not be resized (Q3).
+INTERNAL bool cache_take(unsigned class_index, uintptr_t site, struct mapping *found, bool *zeroed, bool *fits);
 // A mapping of so many bytes is about to be made: as much goes, as K3 says.
 INTERNAL void cache_make_room(size_t bytes);
 // Keeps a block that has left the table of mappings, and releases what is too much then; or releases it.

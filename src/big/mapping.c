@@ -147,6 +147,21 @@ void *mapping_show(const struct mapping *hidden) {
     return counted(entry_add(hidden) ? (void *)hidden->block : NULL, hidden->bytes);
 }
 
+bool mapping_fit(struct mapping *hidden, size_t bytes) {
+    bytes = mapping_round(bytes);
+    if (!os_remap_in_place((void *)hidden->block, hidden->bytes, bytes)) {
+        void *place = os_map(bytes);
+        if (place == NULL || !os_remap_to((void *)hidden->block, hidden->bytes, place, bytes)) {
+            if (place != NULL)
+                os_unmap(place, bytes);
+            return false;
+        }
+        hidden->block = hidden->start = (uintptr_t)place;
+    }
+    hidden->bytes = bytes;
+    return true;
+}
+
 void mapping_release(const struct mapping *hidden) {
     os_unmap((void *)hidden->start, hidden->block + hidden->bytes - hidden->start);
 }

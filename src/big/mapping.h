@@ -27,6 +27,8 @@ INTERNAL bool mapping_find(const void *block, struct mapping *found);
 INTERNAL bool mapping_hide(const void *block, struct mapping *hidden);
 // Puts a hidden one back; NULL: no memory for the table, and nothing has changed.
 INTERNAL void *mapping_show(const struct mapping *hidden);
+// Grows or shrinks a hidden one; false: nothing has changed.
+INTERNAL bool mapping_fit(struct mapping *hidden, size_t bytes);
 // Unmaps a hidden one.
 INTERNAL void mapping_release(const struct mapping *hidden);
 // Grows or shrinks a block, moving it where it must; NULL: nothing has changed.

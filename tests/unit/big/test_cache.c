@@ -33,12 +33,14 @@ static void put(void *block) {
     cache_put(&hidden);
 }
 
-// NULL: nothing was cached.
+// NULL: nothing was cached that fits.
 static char *take(size_t bytes, uintptr_t site, bool *zeroed) {
     struct mapping found;
-    if (!cache_take(cache_class_of(bytes), site, &found, zeroed))
+    bool fits;
+    if (!cache_take(cache_class_of(bytes), site, &found, zeroed, &fits))
         return NULL;
     found.site = site;
+    MUST(fits || mapping_fit(&found, bytes));
     return mapping_show(&found);
 }
 
@@ -67,7 +69,7 @@ static void a_freed_block_comes_back_test(void) {
     put(block);
     MUST(cache_count().blocks == 1 && cache_count().bytes == 3 * MIB);
     MUST(mapping_count().blocks == 0 && mapping_count().bytes == 0); // Q1
-    MUST(take(2 * MIB, 1, &zeroed) == NULL);
+    MUST(take(MIB, 1, &zeroed) == NULL);
     MUST(take(3 * MIB, 1, &zeroed) == block && !zeroed && block[3 * MIB - 1] == 'x');
     MUST(cache_count().blocks == 0 && cache_count().bytes == 0);
     MUST(cache_count().hits == 1 && cache_count().misses == 1);
@@ -84,6 +86,32 @@ static void a_sites_own_blocks_come_first_test(void) {
     MUST(take(MIB, 1, &zeroed) == of_three); // the newest of the class
     MUST(take(MIB, 2, &zeroed) == of_two);
     MUST(take(MIB, 2, &zeroed) == NULL);
+}
+
+// What is cached of the one size, and how it is handed out for the other: as it is, or to be resized.
+static size_t bytes_of_near(size_t cached, size_t asked, unsigned uses, bool *fits) {
+    struct mapping found;
+    bool zeroed;
+    for (unsigned i = 0; i < uses; i++)
+        put(take_or_make(cached, 5));
+    MUST(cache_take(cache_class_of(asked), 6, &found, &zeroed, fits) && !zeroed);
+    mapping_release(&found);
+    return found.bytes;
+}
+
+static void one_of_a_near_class_serves_test(void) {
+    bool fits;
+    options.free_policy = OPTION_FREE_POLICY_KEEP;
+    MUST(bytes_of_near(36 * MIB, 32 * MIB, 1, &fits) == 36 * MIB && fits);
+    MUST(bytes_of_near(56 * MIB, 32 * MIB, 1, &fits) == 56 * MIB && !fits);
+    MUST(bytes_of_near(16 * MIB, 32 * MIB, 1, &fits) == 16 * MIB && !fits);
+    MUST(bytes_of_near(56 * MIB, 32 * MIB, 20, &fits) == 56 * MIB && fits); // its site asks again and again
+    put(make(9 * MIB, 1));
+    put(make(4 * MIB, 1));
+    MUST(!cache_take(cache_class_of(20 * MIB), 6, &(struct mapping){0}, &fits, &fits)); // too far
+    put(make(13 * MIB, 1));
+    struct mapping found;
+    MUST(cache_take(cache_class_of(11 * MIB), 6, &found, &fits, &fits) && found.bytes == 9 * MIB); // rather than shrink
 }
 
 static void what_is_above_the_bound_goes_test(void) {
@@ -280,6 +308,7 @@ static void threads_test(void) {
 TEST(classes_fit)
 TEST(a_freed_block_comes_back)
 TEST(a_sites_own_blocks_come_first)
+TEST(one_of_a_near_class_serves)
 TEST(what_is_above_the_bound_goes)
 TEST(a_loop_soon_keeps_what_it_needs)
 TEST(the_oldest_large_block_goes_first)
@@ -297,6 +326,7 @@ int main(void) {
         cmocka_unit_test(classes_fit),
         cmocka_unit_test(a_freed_block_comes_back),
         cmocka_unit_test(a_sites_own_blocks_come_first),
+        cmocka_unit_test(one_of_a_near_class_serves),
         cmocka_unit_test(what_is_above_the_bound_goes),
         cmocka_unit_test(a_loop_soon_keeps_what_it_needs),
         cmocka_unit_test(the_oldest_large_block_goes_first),

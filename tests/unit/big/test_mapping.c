@@ -171,6 +171,30 @@ static void an_aligned_block_can_be_resized(void **state) {
     assert_int_equal(mapping_count().bytes, before.bytes);
 }
 
+static void a_hidden_block_grows_and_shrinks(void **state) {
+    (void)state;
+    struct mapping hidden;
+    char *block = mapping_of(40 * page, 1);
+    void *wall = mmap(block + 40 * page, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    fill(block, 40 * page, 'h');
+    assert_true(mapping_hide(block, &hidden));
+    assert_true(mapping_fit(&hidden, 80 * page)); // has to move where the wall is
+    assert_int_equal(hidden.bytes, 80 * page);
+    assert_true(wall == MAP_FAILED || hidden.block != (uintptr_t)block);
+    block = mapping_show(&hidden);
+    assert_true(holds(block, 40 * page, 'h') && block[80 * page - 1] == 0);
+    assert_true(mapping_hide(block, &hidden) && mapping_fit(&hidden, 20 * page));
+    assert_int_equal(hidden.bytes, 20 * page);
+    assert_int_equal(hidden.block, block);
+    assert_false(is_mapped(block + 20 * page, 60 * page));
+    assert_true(holds(block, 20 * page, 'h'));
+    assert_false(mapping_fit(&hidden, (size_t)1 << 50)); // and nothing has changed
+    assert_true(hidden.bytes == 20 * page && holds(block, 20 * page, 'h'));
+    mapping_release(&hidden);
+    if (wall != MAP_FAILED)
+        munmap(wall, page);
+}
+
 static void a_resize_that_cannot_be_changes_nothing(void **state) {
     struct mapping found;
     (void)state;
@@ -329,6 +353,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_mapped_is_null),
         cmocka_unit_test(a_resized_block_keeps_its_content_and_can_be_found),
         cmocka_unit_test(an_aligned_block_can_be_resized),
+        cmocka_unit_test(a_hidden_block_grows_and_shrinks),
         cmocka_unit_test(a_resize_that_cannot_be_changes_nothing),
         cmocka_unit_test(a_block_right_behind_a_short_one_is_another),
         cmocka_unit_test(many_blocks_are_told_apart),
