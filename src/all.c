@@ -67,6 +67,8 @@
 
 #include "heap/registry.c"
 
+#include "heap/helper.c"
+
 #include "heap/process.c"
 
 #include "heap/fork.c"

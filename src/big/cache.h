@@ -4,8 +4,8 @@
 // of the call site, then among all of its class.
 //
 // Q1. A cached block has no entry in the table of mappings: for the program it does not exist (B1).
-// Q2. Resident ones count as retained: what is above the bound (K1) is released. What a site asks for again after its
-//     blocks were released counts as refaulted (K2): so a first burst goes back, and a loop over blocks larger than the
+// Q2. Resident ones count as retained: what is above the bound (N1) is released. What a site asks for again after its
+//     blocks were released counts as refaulted (N2): so a first burst goes back, and a loop over blocks larger than the
 //     bound soon keeps them.
 // Q3. A block has at least its class's bytes, so each fits each request of the class. Where none of the class is
 //     resident, one of a class near it is handed out. One that is smaller has to grow; one that is much larger, by
@@ -31,7 +31,7 @@ INTERNAL size_t cache_class_bytes(unsigned class_index);
 // A block for a request of the class, out of the cache; false: there is none. *zeroed: it reads as zero. *fits: it need
 // not be resized (Q3).
 INTERNAL bool cache_take(unsigned class_index, uintptr_t site, struct mapping *found, bool *zeroed, bool *fits);
-// A mapping of so many bytes is about to be made: as much goes, as K3 says.
+// A mapping of so many bytes is about to be made: as much goes, as N3 says.
 INTERNAL void cache_make_room(size_t bytes);
 // Keeps a block that has left the table of mappings, and releases what is too much then; or releases it.
 INTERNAL void cache_put(const struct mapping *mapping);

@@ -9,6 +9,7 @@
 // F4. A thread that is shut out for GATE_PATIENCE_MS goes in all the same, and F3 is what the child does then: the
 //     forking thread may be waiting for a lock of another library that this one holds.
 #include "big/cache.h"
+#include "heap/helper.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
 #include "region/meta.h"
@@ -92,6 +93,7 @@ static void take_over(struct heap *dead) {
 }
 
 void heap_fork_child(void) {
+    helper_forget();
     for_each_other(take_over);
     registry_leave_spare();
 }

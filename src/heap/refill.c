@@ -1,4 +1,5 @@
 // Fills a thread's stack from slabs.
+#include "heap/helper.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
 
@@ -183,5 +184,6 @@ void *heap_refill(unsigned class_index) {
     struct heap *heap = heap_enter();
     void *block = LIKELY(heap != NULL) ? heap_refill_own(heap, class_index) : heap_refill_spare(class_index);
     heap_leave(heap);
+    helper_look();
     return block;
 }

@@ -14,7 +14,8 @@ static size_t highest_retained_slices; // since then
 static size_t returned_slices;         // faulted in again since then
 static size_t given_slices;            // since then
 static size_t lowest_idle_slices;      // outside, since then
-static size_t grown_slices;            // clean ones taken since growth last purged others (K3)
+static size_t lowest_slices;           // retained, since retain_take_lowest
+static size_t grown_slices;            // clean ones taken since growth last purged others (N3)
 
 static size_t least_of(size_t one, size_t other) {
     return one < other ? one : other;
@@ -38,8 +39,15 @@ void retain_note_change(void) {
         most_slices = all;
     if (highest_retained_slices < retain_all_slices())
         highest_retained_slices = retain_all_slices();
+    lowest_slices = least_of(lowest_slices, retain_all_slices());
     lowest_idle_slices = least_of(lowest_idle_slices, retain.outside.idle_bytes >> SLICE_SHIFT);
     retain.allowance_slices = least_of(retain.allowance_slices, most_slices); // no program needs more than it had
+}
+
+size_t retain_take_lowest(void) {
+    size_t lowest = lowest_slices;
+    lowest_slices = retain_all_slices();
+    return lowest;
 }
 
 void retain_note_growth(size_t slices) {

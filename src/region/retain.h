@@ -1,15 +1,15 @@
 // How much free memory may stay resident.
 //
-// K1. What is retained (free and possibly resident, in slices and in cached big blocks together) is at most the bound:
+// N1. What is retained (free and possibly resident, in slices and in cached big blocks together) is at most the bound:
 //     options retain_min and retain_share, plus the refault allowance; or what free_policy says.
-// K2. The refault allowance starts at 0, grows by what had to be faulted in again after a purge, and fades with traffic
+// N2. The refault allowance starts at 0, grows by what had to be faulted in again after a purge, and fades with traffic
 //     to what of the retained slices is taken now and then: a first burst goes back at once, and a loop that frees and
 //     takes the same memory soon stops paying. Slices that nobody took while many times the allowance went by are cold
 //     (groups_mark_cold). Where much comes back after fading, it comes again after more traffic.
-// K3. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
+// N3. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
 //     lie in a higher group), as much of those is purged, down to the allowance. So a program in a new phase, or an
 //     array that doubles, does not stand beside what it left behind.
-// K4. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's): what is
+// N4. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's): what is
 //     retained goes first. Above the hard one nothing is handed out.
 //
 // All of it is called with runs_lock held, and only computes.
@@ -21,7 +21,7 @@
 struct retain {
     size_t in_use_slices;
     size_t retained_slices;
-    size_t allowance_slices; // K2
+    size_t allowance_slices; // N2
     struct {
         size_t in_use_bytes;
         size_t idle_bytes;
@@ -33,24 +33,26 @@ SHARED struct retain retain;
 INTERNAL size_t retain_all_slices(void);
 // To be called when anything of `retain` has changed.
 INTERNAL void retain_note_change(void);
-// K3. So many clean slices were taken.
+// N3. So many clean slices were taken.
 INTERNAL void retain_note_growth(size_t slices);
-// K2. So many purged slices were taken again.
+// The fewest slices that were retained since the last call.
+INTERNAL size_t retain_take_lowest(void);
+// N2. So many purged slices were taken again.
 INTERNAL void retain_note_refault(size_t slices);
-// K2. So many slices were given back, or as many bytes cached. True: it is time to fade the allowance.
+// N2. So many slices were given back, or as many bytes cached. True: it is time to fade the allowance.
 INTERNAL bool retain_note_given(size_t slices);
 // So many slices of the window were retained ever since the allowance last faded.
 INTERNAL void retain_fade(size_t cold_slices);
-// K1. Bytes that may be retained now.
+// N1. Bytes that may be retained now.
 INTERNAL size_t retain_bound_bytes(void);
 // Where a purge that begins above a bound ends.
 INTERNAL size_t retain_target_bytes(size_t bound);
-// K4. Slices that may be retained beside what is in use.
+// N4. Slices that may be retained beside what is in use.
 INTERNAL size_t retain_limit_slices(void);
 INTERNAL bool retain_is_above_hard_limit(size_t more_slices);
-// K3. Slices that may stay retained after growth was noted: SIZE_MAX, too little of it to pay for.
+// N3. Slices that may stay retained after growth was noted: SIZE_MAX, too little of it to pay for.
 INTERNAL size_t retain_growth_keeps(void);
-// K3 and K4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
+// N3 and N4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
 INTERNAL size_t retain_surplus_of_growth(size_t bytes);
 
 #endif

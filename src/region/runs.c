@@ -309,7 +309,7 @@ void runs_give(size_t first, size_t slices) {
     size_t outside = retain.outside.idle_bytes;
     store_relaxed(&outside_is_over, outside > 0 && retained + outside > bound);
     lock_release(&runs_lock);
-    if (UNLIKELY(retained > bound)) // K1
+    if (UNLIKELY(retained > bound)) // N1
         runs_purge(retain_target_bytes(bound));
 }
 
@@ -357,6 +357,13 @@ size_t runs_growth_surplus_bytes(size_t bytes) {
     size_t surplus = retain_surplus_of_growth(bytes);
     lock_release(&runs_lock);
     return surplus;
+}
+
+size_t runs_take_lowest_bytes(void) {
+    lock_acquire(&runs_lock);
+    size_t slices = retain_take_lowest();
+    lock_release(&runs_lock);
+    return slices << SLICE_SHIFT;
 }
 
 size_t runs_in_use_bytes(void) {

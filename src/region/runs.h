@@ -23,7 +23,7 @@ struct runs_totals {
     size_t in_use_slices;
     size_t free_slices;       // retained ones included
     size_t retained_slices;   // free and possibly resident
-    size_t allowance_slices;  // K2
+    size_t allowance_slices;  // N2
     uint64_t purged_bytes;    // so far
     uint64_t refaulted_bytes; // of those, taken again so far
     uint64_t purges;          // system calls so far
@@ -40,7 +40,7 @@ INTERNAL bool runs_take_behind(size_t end, size_t slices);
 INTERNAL bool runs_purge(size_t keep_bytes);
 // Bytes by which what is retained, and `idle_bytes` more in slices in use, exceed the bound.
 INTERNAL size_t runs_surplus_bytes(size_t idle_bytes);
-// K3 and K4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
+// N3 and N4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
 INTERNAL size_t runs_growth_surplus_bytes(size_t bytes);
 // R5. So much more is in use outside of the window; false: it would be above the hard limit, and nothing has changed.
 INTERNAL bool runs_try_outside(size_t bytes);
@@ -48,6 +48,8 @@ INTERNAL bool runs_try_outside(size_t bytes);
 INTERNAL void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes);
 // More is idle outside of the window than the bound leaves: a hint.
 INTERNAL bool runs_outside_is_over(void);
+// The least that was retained, cached big blocks included, since the last call.
+INTERNAL size_t runs_take_lowest_bytes(void);
 // What is handed out: a hint.
 INTERNAL size_t runs_in_use_bytes(void);
 // Gives whole pages inside of slices in use back (R4); false: the kernel would not.

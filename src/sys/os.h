@@ -82,6 +82,8 @@ INTERNAL uint32_t os_process_id(void);
 // Calls back with `value` when the calling thread ends; registered once for the process, armed by each thread.
 INTERNAL bool os_thread_exit_register(void (*ended)(void *value));
 INTERNAL void os_thread_exit_arm(void *value);
+// Starts a thread that nobody waits for, with all signals blocked; false: it can't be. errno is kept.
+INTERNAL bool os_start_thread(void *(*main)(void *unused));
 // Calls back around fork, in the forking thread.
 INTERNAL void os_fork_register(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 

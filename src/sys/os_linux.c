@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -389,6 +390,24 @@ void os_thread_exit_arm(void *value) {
     int saved = errno;
     pthread_setspecific(os_exit_key, value); // glibc allocates for keys above 31 alone; ours is among the first
     errno = saved;
+}
+
+bool os_start_thread(void *(*main)(void *unused)) {
+    int saved = errno;
+    sigset_t all, before;
+    pthread_t thread;
+    pthread_attr_t attributes;
+    bool started = false;
+    sigfillset(&all);
+    if (pthread_attr_init(&attributes) == 0) {
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+        pthread_sigmask(SIG_SETMASK, &all, &before); // the thread inherits it
+        started = pthread_create(&thread, &attributes, main, NULL) == 0;
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        pthread_attr_destroy(&attributes);
+    }
+    errno = saved;
+    return started;
 }
 
 void os_fork_register(void (*prepare)(void), void (*parent)(void), void (*child)(void)) {

@@ -138,6 +138,23 @@ static void fading_that_was_wrong_is_rarer(void **state) {
     assert_in_range(traffic_until_due() / retain.allowance_slices, 0, 2 * traffic);
 }
 
+static void the_lowest_is_what_was_retained_all_the_time(void **state) {
+    (void)state;
+    retain_take_lowest(); // what was before this test is forgotten
+    for (size_t i = 0; i < 3; i++) {
+        retain.retained_slices = 50 + 10 * i;
+        retain.outside.idle_bytes = 5 * SLICE_BYTES;
+        retain_note_change();
+    }
+    assert_int_equal(retain_take_lowest(), 0); // as it was at the beginning
+    retain.retained_slices = 40;
+    retain_note_change();
+    retain.retained_slices = 90;
+    retain_note_change();
+    assert_int_equal(retain_take_lowest(), 45);
+    assert_int_equal(retain_take_lowest(), 95);
+}
+
 static void allowance_is_no_more_than_there_ever_was(void **state) {
     (void)state;
     retain_fade(0);
@@ -156,6 +173,7 @@ int main(void) {
         cmocka_unit_test_setup(growth_pays_down_to_the_allowance, begin),
         cmocka_unit_test_setup(allowance_fades_to_what_is_used, begin),
         cmocka_unit_test_setup(fading_that_was_wrong_is_rarer, begin),
+        cmocka_unit_test_setup(the_lowest_is_what_was_retained_all_the_time, begin),
         cmocka_unit_test_setup(allowance_is_no_more_than_there_ever_was, begin),
     };
     return cmocka_run_group_tests_name("retain", tests, start, NULL);

@@ -143,7 +143,7 @@ static void model_give(struct random *random) {
     struct runs_totals totals = runs_count();
     size_t share = totals.in_use_slices / options.retain_share;
     size_t least = options.retain_min >> SLICE_SHIFT;
-    assert_true(totals.retained_slices <= (share > least ? share : least) + totals.allowance_slices); // K1
+    assert_true(totals.retained_slices <= (share > least ? share : least) + totals.allowance_slices); // N1
     run->slices = keep;
     if (keep == 0)
         *run = model.held[--model.held_count];
@@ -292,7 +292,7 @@ static void more_than_the_bound_goes_back_at_once_and_less_stays(void **state) {
     runs_purge(0);
 }
 
-// K2, in a process that has purged nothing yet.
+// N2, in a process that has purged nothing yet.
 static void purge_and_take_again(void *context) {
     enum { SLICES = 1024 };
     bool clean;
@@ -371,7 +371,7 @@ static void the_allowance_settles(void **state) {
     child_must_succeed(trim_and_take_again, NULL);
 }
 
-// K3, in a process that has purged nothing yet: what is retained does not fit what is taken.
+// N3, in a process that has purged nothing yet: what is retained does not fit what is taken.
 static void grow_beside_fragments(void *context) {
     enum { SMALL = 4, COUNT = 64, LARGE = 8 };
     const size_t *retain_min = context;

@@ -11,7 +11,7 @@ static int start(void **state) {
     return window_start() && runs_start() ? 0 : -1;
 }
 
-// K4, in a process of its own.
+// N4, in a process of its own.
 static void limits_child(void *context) {
     bool clean;
     (void)context;

@@ -2,6 +2,7 @@
 #include "world.h"
 
 #include "big/cache.h"
+#include "heap/helper.h"
 #include "policy/snapshot.h"
 #include "region/meta.h"
 #include "slab/sparse.h"
@@ -120,6 +121,11 @@ _Static_assert(WORLD_SLICES == GROUPS * GROUP_SLICES, "the window is one group")
 struct window window;
 struct size_class size_classes[CLASS_COUNT];
 struct lock mapping_lock = LOCK_INIT(big);
+// Nor is the thread that purges what lies idle.
+void helper_start(void) {
+}
+void helper_forget(void) {
+}
 // Blocks with mappings of their own are not part of it.
 void cache_settle(void) {
 }

@@ -1,0 +1,152 @@
+// The helper thread: it gives back what nobody took for a while, leaves what is used, goes when there is nothing to do,
+// and fork does not mind it.
+#include "unit/unit.h"
+
+#include <dirent.h>
+
+#include "heap/helper.h"
+#include "region/runs.h"
+#include "unit/heap/heaps.h"
+
+enum { DELAY_MS = 30, BLOCKS = 1000, BLOCK_BYTES = 64 * KIB };
+static void *blocks[BLOCKS];
+
+static unsigned threads_now(void) {
+    unsigned count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    MUST(tasks != NULL);
+    for (struct dirent *task = readdir(tasks); task != NULL; task = readdir(tasks))
+        count += task->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+static size_t retained(void) {
+    return runs_count().retained_slices << SLICE_SHIFT;
+}
+
+static bool few_are_retained(void) {
+    return retained() < MIB;
+}
+
+static bool it_is_alone(void) {
+    return threads_now() == 1;
+}
+
+static bool it_has_company(void) {
+    return threads_now() == 2;
+}
+
+// Waits for it, at most a minute.
+static bool comes_true(bool (*condition)(void)) {
+    for (unsigned i = 0; i < 60 * 1000 && !condition(); i++)
+        os_sleep(1000);
+    return condition();
+}
+
+static void allocate_written(unsigned count) {
+    allocate_many(class_of(BLOCK_BYTES), blocks, count);
+    for (unsigned i = 0; i < count; i++)
+        memset(blocks[i], 1, BLOCK_BYTES);
+}
+
+static void begin(void) {
+    MUST(heap_mine() != NULL);
+    options.purge_delay = DELAY_MS;
+    MUST(it_is_alone());
+    allocate_written(BLOCKS);
+    MUST(it_has_company()); // at once
+}
+
+static void idle(void *context) {
+    (void)context;
+    begin();
+    release_many(blocks + BLOCKS / 2, BLOCKS / 2);
+    MUST(comes_true(few_are_retained) && it_has_company());
+    release_many(blocks, BLOCKS / 2);
+    heap_trim(8 * MIB); // as a program of which little is left
+    MUST(comes_true(few_are_retained) && comes_true(it_is_alone));
+    allocate_written(BLOCKS);
+    MUST(it_has_company()); // again
+}
+
+static void what_lies_idle_goes_back(void **state) {
+    (void)state;
+    child_must_succeed(idle, NULL);
+}
+
+static void busy(void *context) {
+    (void)context;
+    begin();
+    size_t slices = (8 * MIB) >> SLICE_SHIFT;
+    uint64_t purged = 0;
+    for (unsigned i = 0; i < 20 * DELAY_MS; i++) {
+        bool zeroed;
+        size_t first = runs_take(slices, 1, &zeroed);
+        os_sleep(500);
+        runs_give(first, slices);
+        if (i == 10 * DELAY_MS)
+            purged = runs_count().purged_bytes;
+    }
+    MUST(runs_count().purged_bytes == purged && retained() >= 8 * MIB);
+}
+
+static void what_is_used_stays(void **state) {
+    (void)state;
+    child_must_succeed(busy, NULL);
+}
+
+static void small(void *context) {
+    (void)context;
+    MUST(heap_mine() != NULL);
+    options.purge_delay = DELAY_MS;
+    allocate_written(BLOCKS / 8);
+    MUST(it_is_alone());
+    options.purge_delay = 0;
+    allocate_written(BLOCKS);
+    MUST(it_is_alone());
+}
+
+static void a_small_heap_and_one_without_the_option_have_none(void **state) {
+    (void)state;
+    child_must_succeed(small, NULL);
+}
+
+static void fork_often(void *context) {
+    (void)context;
+    begin();
+    for (unsigned i = 0; i < 50; i++) {
+        int status;
+        release_many(blocks, BLOCKS / 2);
+        os_sleep(i * 1000);
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            MUST(it_is_alone());
+            allocate_written(BLOCKS / 2);
+            MUST(it_has_company());
+            heap_trim(0);
+            _exit(0);
+        }
+        MUST(child > 0 && waitpid(child, &status, 0) == child);
+        MUST(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        allocate_written(BLOCKS / 2);
+    }
+}
+
+static void fork_leaves_it_behind(void **state) {
+    (void)state;
+    if (SANITIZED)
+        skip(); // sanitizers have threads of their own, and forks of threads are not theirs
+    child_must_succeed(fork_often, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_lies_idle_goes_back),
+        cmocka_unit_test(what_is_used_stays),
+        cmocka_unit_test(a_small_heap_and_one_without_the_option_have_none),
+        cmocka_unit_test(fork_leaves_it_behind),
+    };
+    return cmocka_run_group_tests_name("helper", tests, start_heap, NULL);
+}
