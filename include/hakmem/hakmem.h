@@ -79,6 +79,10 @@ struct hakmem_stats {
     uint64_t big_misses;      // and those that needed new memory
     uint64_t big_evictions;   // freed blocks of such sizes that were given back
     size_t big_cached_bytes;  // in those that were not: part of retained_bytes
+    uint64_t released_bytes;  // of freed blocks of such sizes, given back so far
+    uint64_t reused_bytes;    // of what was retained, used again: each page of it a page fault less
+    size_t allowance_bytes;   // that may be retained beyond retain_min and retain_share, since they were needed again
+    size_t huge_bytes;        // of groups in use, as a whole, for which huge pages are asked
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.

@@ -97,6 +97,10 @@ static void fill_full(struct hakmem_stats *full) {
     full->big_misses = cache.misses;
     full->big_evictions = cache.evictions;
     full->big_cached_bytes = cache.bytes;
+    full->released_bytes = cache.released_bytes;
+    full->reused_bytes = runs.reused_bytes + cache.reused_bytes;
+    full->allowance_bytes = runs.allowance_slices * SLICE_BYTES;
+    full->huge_bytes = runs_huge_bytes();
     full->metadata_bytes = meta_bytes();
     full->purged_bytes = runs.purged_bytes;
     full->purges = runs.purges;
@@ -123,6 +127,8 @@ struct field {
     uint64_t value;
 };
 
+#define FIELDS_MOST 28
+
 static unsigned list_fields(const struct hakmem_stats *full, struct field *fields) {
     const struct field all[] = {
         {"allocated_bytes", full->allocated_bytes},
@@ -148,11 +154,15 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"big_misses", full->big_misses},
         {"big_evictions", full->big_evictions},
         {"big_cached_bytes", full->big_cached_bytes},
+        {"released_bytes", full->released_bytes},
+        {"reused_bytes", full->reused_bytes},
+        {"allowance_bytes", full->allowance_bytes},
+        {"huge_bytes", full->huge_bytes},
     };
+    _Static_assert(COUNT_OF(all) <= FIELDS_MOST, "there is room for all");
     memcpy(fields, all, sizeof all);
     return COUNT_OF(all);
 }
-#define FIELDS_MOST 24
 
 static void json_field(struct report *report, const char *name, uint64_t value, const char *end) {
     report_text(report, "\"");

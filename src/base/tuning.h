@@ -156,7 +156,8 @@
 // --- Huge pages -----------------------------------------------------------------------------------------------------
 // Of a smaller heap a huge page would be much: this and more in use makes it at most a sixteenth.
 #define HUGE_LEAST_BYTES (32 * MIB)
-#define HUGE_SPARSE_SHARE 16 // at most this part (1/N) of what is in use may be sparse
+#define HUGE_MOST_BORDERS 8192 // an eighth of the usual vm.max_map_count
+#define HUGE_SPARSE_SHARE 16   // at most this part (1/N) of what is in use may be sparse
 
 // --- realloc --------------------------------------------------------------------------------------------------------
 // A block that outgrows its own by at most this part (1/N), or by 16 bytes, gets this part (1/N) more: 16 small steps

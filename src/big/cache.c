@@ -191,6 +191,7 @@ bool cache_take(unsigned class_index, uintptr_t address, struct mapping *found, 
         sites_note_use(site);
     if (item != NULL) {
         *found = item->mapping;
+        cache_sums.reused_bytes += *zeroed ? 0 : item->mapping.bytes;
         *fits = *zeroed || (item->class_index >= class_index && item->class_index <= largest_near(item, class_index));
         (*zeroed ? remove_clean : remove_resident)(item);
         cached_give(item);
@@ -234,6 +235,7 @@ static unsigned begin_release(struct order *order, struct cached **items) {
             break;
         remove_resident(item);
         cache_sums.evictions++;
+        cache_sums.released_bytes += item->mapping.bytes;
         item->site->evictions++;
         item->site->evicted_bytes += item->mapping.bytes;
         order->least -= order->least < item->mapping.bytes ? order->least : item->mapping.bytes;

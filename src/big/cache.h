@@ -43,10 +43,12 @@ INTERNAL bool cache_trim(size_t keep_bytes);
 INTERNAL void cache_forget_changes(void);
 
 struct cache_totals {
-    uint64_t hits;      // requests that were served without new memory
-    uint64_t misses;    // and others
-    uint64_t evictions; // blocks released
-    size_t bytes;       // resident, cached now
+    uint64_t hits;           // requests that were served without new memory
+    uint64_t misses;         // and others
+    uint64_t evictions;      // blocks released
+    uint64_t reused_bytes;   // in hits
+    uint64_t released_bytes; // in evictions
+    size_t bytes;            // resident, cached now
     size_t blocks;
     size_t clean_bytes; // not resident, kept for their addresses
     size_t clean_blocks;

@@ -15,6 +15,7 @@ _Static_assert(sizeof(struct index_record) <= WINDOW_INDEX_RECORD_BYTES, "index 
 
 INTERNAL struct group *groups;
 INTERNAL size_t group_count;
+INTERNAL size_t group_borders;
 static struct index_record *group_index;
 static size_t lowest_record[RUN_LEVELS];         // no record below has a bit on the level
 static size_t highest_purgeable[2];              // no record above has a bit on the level
@@ -179,6 +180,32 @@ size_t groups_find_purgeable(enum purgeable how) {
         --*highest;
     }
     return *highest * 64 + bits_highest(group_index[*highest].purgeable[how]);
+}
+
+static bool is_border(const struct group *one, const struct group *other) {
+    return one->is_huge != other->is_huge || one->is_refused != other->is_refused;
+}
+
+// Behind the last one nothing was told.
+static size_t borders_of(const struct group *group) {
+    static const struct group none;
+    const struct group *next = group + 1 < groups + group_count ? group + 1 : &none;
+    return (group > groups && is_border(group, group - 1)) + is_border(group, next);
+}
+
+static void set_huge(struct group *group, bool is_huge) {
+    group_borders -= borders_of(group);
+    group->is_refused = !is_huge && (group->is_huge || group->is_refused);
+    group->is_huge = is_huge;
+    group_borders += borders_of(group);
+}
+
+void groups_make_huge(struct group *group) {
+    set_huge(group, true);
+}
+
+void groups_make_plain(struct group *group) {
+    set_huge(group, false);
 }
 
 size_t groups_mark_cold(void) {

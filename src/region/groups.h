@@ -13,14 +13,16 @@ struct group {
     uint32_t cold;   // subset of what is free and not clean: nobody took it since groups_mark_cold
     uint8_t longest; // longest run of free bits
     bool is_huge;    // HP1
-    uint8_t padding[2];
+    bool is_refused; // it was once, and the kernel was told that it no longer is
+    uint8_t padding;
 };
 #define GROUP_WHOLE UINT32_MAX
 _Static_assert(GROUP_SLICES == 32, "a bit a slice");
 _Static_assert(sizeof(struct group) <= WINDOW_GROUP_RECORD_BYTES, "group records must fit their table");
 
 SHARED struct group *groups;
-SHARED size_t group_count; // those that exist so far
+SHARED size_t group_count;   // those that exist so far
+SHARED size_t group_borders; // between groups of which the kernel was told different things: it makes a mapping of each
 
 ALWAYS_INLINE uint32_t group_mask(unsigned start, unsigned length) {
     return (uint32_t)(bits_low_mask(length) << start);
@@ -41,6 +43,9 @@ INTERNAL size_t groups_find(size_t slices, size_t align);
 INTERNAL bool groups_are_free(size_t first, size_t slices);
 // All of a free run reads as zero.
 INTERNAL bool groups_are_zero(size_t first, size_t slices);
+// Changes whether a group is huge.
+INTERNAL void groups_make_huge(struct group *group);
+INTERNAL void groups_make_plain(struct group *group);
 // The highest group of which something can be purged; NO_SLICE: there is none.
 INTERNAL size_t groups_find_purgeable(enum purgeable how);
 // Marks all slices that are retained as cold; returns how many of those that were marked before still were.

@@ -7,6 +7,9 @@
 //      blocks larger than a page, of which programs often use a part. What huge pages bring in unasked is bounded by
 //      that share and a group.
 // HP3. A group loses its huge page only where nothing else is left to be purged, or where one is no longer wanted.
+// HP4. Each border between groups of which the kernel was told different things is a border of its mappings, of which a
+//      process may have vm.max_map_count. Where there are many, groups stay as they are, and where
+//      there are twice as many also those that are purged in part.
 #ifndef REGION_HUGE_H
 #define REGION_HUGE_H
 

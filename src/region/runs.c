@@ -16,6 +16,7 @@ static struct {
     uint64_t purged_bytes;
     uint64_t refaulted_bytes;
     uint64_t purges;
+    uint64_t reused_bytes;
 } totals;                        // see struct runs_totals
 static size_t purging_slices;    // neither in use nor free now
 static uint32_t purge_turn;      // grows whenever a purge ends
@@ -40,7 +41,8 @@ static void group_clean_to_retained(struct group *group, uint32_t mask) {
 
 // free → in use
 static void group_free_to_used(struct group *group, uint32_t mask) {
-    CHECK((group->free & mask) == mask);                                 // R1
+    CHECK((group->free & mask) == mask); // R1
+    totals.reused_bytes += (uint64_t)bits_count(mask & ~group->clean) << SLICE_SHIFT;
     group_clean_to_retained(group, group->is_huge ? GROUP_WHOLE : mask); // HP1
     retain.retained_slices -= bits_count(mask);
     totals.free_slices -= bits_count(mask);
@@ -97,11 +99,11 @@ static void group_new_to_clean(struct group *group, uint32_t mask) {
 
 static void group_huge_to_plain(struct group *group, uint32_t mask) {
     (void)mask;
-    group->is_huge = false;
+    groups_make_plain(group);
 }
 
 static void group_new_to_huge(struct group *group, uint32_t mask) {
-    group->is_huge = true;
+    groups_make_huge(group);
     group_new_to_clean(group, mask);
 }
 
@@ -115,10 +117,11 @@ static struct huge_change groups_choose(size_t first, size_t slices) {
         bool inside = number * GROUP_SLICES >= first && (number + 1) * GROUP_SLICES <= first + slices;
         enum huge_place place = inside ? HUGE_IN_BLOCK : group->is_huge ? HUGE_ALREADY : HUGE_IN_HEAP;
         bool wanted = group->clean == GROUP_WHOLE ? huge_is_wanted(place, retain.in_use_slices) : group->is_huge;
+        wanted = group_borders < HUGE_MOST_BORDERS ? wanted : group->is_huge; // HP4
         bool follows = change.groups > 0 && change.first + change.groups == number && change.wanted == wanted;
         if (wanted == group->is_huge || (change.groups > 0 && !follows))
             continue;
-        group->is_huge = wanted;
+        (wanted ? groups_make_huge : groups_make_plain)(group);
         change = (struct huge_change){follows ? change.first : number, change.groups + 1, wanted};
     }
     return change;
@@ -233,8 +236,10 @@ static struct run group_begin_purge(size_t number, size_t most) {
     unsigned start = end;
     while (start > 0 && (retained >> (start - 1) & 1) != 0 && (group->is_huge || end - start < most))
         start--;
-    struct run run = {number * GROUP_SLICES + start, end - start, group->is_huge && end - start < GROUP_SLICES};
-    group->is_huge = group->is_huge && !run.splits; // HP3
+    bool splits = group->is_huge && end - start < GROUP_SLICES && group_borders < 2 * HUGE_MOST_BORDERS; // HP4
+    struct run run = {number * GROUP_SLICES + start, end - start, splits};
+    if (run.splits)
+        groups_make_plain(group); // HP3
     groups_visit(run.first, run.slices, group_free_to_purging);
     return run;
 }
@@ -407,7 +412,17 @@ struct runs_totals runs_count(void) {
         .purged_bytes = totals.purged_bytes,
         .refaulted_bytes = totals.refaulted_bytes,
         .purges = totals.purges,
+        .reused_bytes = totals.reused_bytes,
     };
     lock_release(&runs_lock);
     return copy;
+}
+
+size_t runs_huge_bytes(void) {
+    size_t count = 0;
+    lock_acquire(&runs_lock);
+    for (size_t number = 0; number < group_count; number++)
+        count += groups[number].is_huge && groups[number].clean != GROUP_WHOLE;
+    lock_release(&runs_lock);
+    return count * GROUP_BYTES;
 }

@@ -27,6 +27,7 @@ struct runs_totals {
     uint64_t purged_bytes;    // so far
     uint64_t refaulted_bytes; // of those, taken again so far
     uint64_t purges;          // system calls so far
+    uint64_t reused_bytes;    // retained ones taken so far
 };
 
 // Takes `slices` neighbouring slices whose first is a multiple of `align` slices (a power of two). Returns the first,
@@ -59,6 +60,8 @@ INTERNAL void runs_note_refaulted(size_t bytes);
 // In a fork child: purges that were under way in other threads never end. Their slices are lost.
 INTERNAL void runs_forget_purges(void);
 INTERNAL struct runs_totals runs_count(void);
+// In groups for which huge pages are asked and that are used in part at least. Looks at every group.
+INTERNAL size_t runs_huge_bytes(void);
 INTERNAL bool runs_start(void);
 
 #endif

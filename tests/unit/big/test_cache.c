@@ -73,6 +73,7 @@ static void a_freed_block_comes_back_test(void) {
     MUST(take(3 * MIB, 1, &zeroed) == block && !zeroed && block[3 * MIB - 1] == 'x');
     MUST(cache_count().blocks == 0 && cache_count().bytes == 0);
     MUST(cache_count().hits == 1 && cache_count().misses == 1);
+    MUST(cache_count().reused_bytes == 3 * MIB && cache_count().released_bytes == 0);
     MUST(mapping_count().blocks == 1);
 }
 
@@ -124,6 +125,7 @@ static void what_is_above_the_bound_goes_test(void) {
     }
     MUST(cache_count().bytes <= RETAIN_MIN_BYTES && cache_count().bytes >= RETAIN_MIN_BYTES / 4);
     MUST(cache_count().evictions == COUNT_OF(blocks) - cache_count().blocks);
+    MUST(cache_count().released_bytes == cache_count().evictions * 4 * MIB);
 }
 
 static void a_loop_soon_keeps_what_it_needs_test(void) {

@@ -109,14 +109,16 @@ static void the_highest_group_is_purged_first_and_huge_pages_last(void **state) 
     assert_int_equal(groups_find_purgeable(PURGEABLE), NO_SLICE);
     groups_visit(0, SLICES, become_used);
     groups_visit(3 * GROUP_SLICES, 1, become_free);
-    groups[90].is_huge = groups[80].is_huge = true;
+    groups_make_huge(&groups[90]);
+    groups_make_huge(&groups[80]);
     groups_visit(90 * GROUP_SLICES, GROUP_SLICES - 1, become_free);
     groups_visit(80 * GROUP_SLICES, GROUP_SLICES, become_free);
     assert_int_equal(groups_find_purgeable(PURGEABLE), 90);
     assert_int_equal(groups_find_purgeable(PURGEABLE_EASILY), 80);
     groups_visit(80 * GROUP_SLICES, 1, become_used);
     assert_int_equal(groups_find_purgeable(PURGEABLE_EASILY), 3);
-    groups[90].is_huge = groups[80].is_huge = false;
+    groups[90] = groups[80] = (struct group){0};
+    group_borders = 0;
 }
 
 static void warm(struct group *group, uint32_t mask) {
@@ -135,6 +137,19 @@ static void slices_that_nobody_takes_become_cold(void **state) {
     groups_visit(0, SLICES, warm);
 }
 
+static void borders_of_huge_groups_are_counted(void **state) {
+    struct random random = random_start();
+    (void)state;
+    assert_int_equal(group_borders, 0);
+    for (int step = 0; step < 2000; step++) {
+        (random_below(&random, 2) == 0 ? groups_make_huge : groups_make_plain)(&groups[random_below(&random, GROUPS)]);
+        size_t borders = groups[GROUPS - 1].is_huge || groups[GROUPS - 1].is_refused;
+        for (size_t i = 1; i < GROUPS; i++)
+            borders += groups[i].is_huge != groups[i - 1].is_huge || groups[i].is_refused != groups[i - 1].is_refused;
+        assert_int_equal(group_borders, borders);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_lowest_run_is_found),
@@ -142,6 +157,7 @@ int main(void) {
         cmocka_unit_test(clean_and_marked_slices_read_as_zero),
         cmocka_unit_test(the_highest_group_is_purged_first_and_huge_pages_last),
         cmocka_unit_test(slices_that_nobody_takes_become_cold),
+        cmocka_unit_test(borders_of_huge_groups_are_counted),
     };
     return cmocka_run_group_tests_name("groups", tests, start, NULL);
 }

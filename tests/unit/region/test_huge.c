@@ -116,7 +116,9 @@ static void setting_off(void *context) {
 static void setting_on(void *context) {
     (void)context;
     options.huge_pages = OPTION_HUGE_PAGES_ON;
+    MUST(runs_huge_bytes() == 0);
     MUST(is_advised(take(1)) && runs_count().retained_slices == GROUP_SLICES - 1);
+    MUST(runs_huge_bytes() == GROUP_BYTES);
 }
 
 // Two groups of which one slice each is in use, and one that is wholly free: purged last and first.

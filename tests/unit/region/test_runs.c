@@ -316,6 +316,7 @@ static void purge_and_take_again(void *context) {
         runs_give(first, SLICES / 2);
     }
     MUST(runs_count().purges == purges && runs_count().refaulted_bytes == refaulted);
+    MUST(runs_count().reused_bytes >= 19 * (SLICES / 2) * SLICE_BYTES);
     for (unsigned i = 0; i < SLICES * 512 / 8; i++) { // traffic that needs little
         first = runs_take(8, 1, &clean);
         runs_give(first, 8);
