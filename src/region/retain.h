@@ -50,7 +50,7 @@ INTERNAL size_t retain_target_bytes(size_t bound);
 // N4. Slices that may be retained beside what is in use.
 INTERNAL size_t retain_limit_slices(void);
 INTERNAL bool retain_is_above_hard_limit(size_t more_slices);
-// N3. Slices that may stay retained after growth was noted: SIZE_MAX, too little of it to pay for.
+// N3. Slices that may stay retained after growth was noted: the limit, where it is too little to pay for.
 INTERNAL size_t retain_growth_keeps(void);
 // N3 and N4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
 INTERNAL size_t retain_surplus_of_growth(size_t bytes);
