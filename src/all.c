@@ -10,6 +10,7 @@
 #include "sys/os_linux.c"
 
 #include "sys/os_cgroup.c"
+#include "sys/os_confined.c"
 
 #include "sys/lock.c"
 

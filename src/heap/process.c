@@ -31,8 +31,11 @@ static void process_start_tables(void) {
 }
 
 static bool process_start_parts(void) {
+    static bool again; // as above
     process_start_tables();
-    os_read_limits(); // a second try may find others
+    if (again)
+        os_read_limits(); // a second try may find others
+    again = true;
     if (!window_start() || !runs_start())
         return false;
     registry_start();

@@ -1,6 +1,8 @@
 // The contract with the operating system: memory, time to sleep and wake, start-up facts, output. Nothing above this
 // layer calls the kernel or reads the environment.
 //
+// After the start a process may confine itself by filters of system calls, and be killed for one it did not foresee. So
+// from then on there are only calls that C libraries make for memory as well, or else os_is_confined is asked first.
 // Every call leaves errno as it found it: the interface above decides what its callers see.
 #ifndef SYS_OS_H
 #define SYS_OS_H
@@ -47,7 +49,7 @@ INTERNAL void os_refuse_huge_pages(void *address, size_t bytes);
 INTERNAL void os_populate(void *address, size_t bytes);
 // True where the kernel has huge pages of that size for who asks.
 INTERNAL bool os_has_huge_pages(size_t bytes);
-// Names the mapping in /proc/PID/maps where the kernel can.
+// Names the mapping in /proc/PID/maps where the kernel can, and nothing forbids it.
 INTERNAL void os_name(void *address, size_t bytes, const char *name);
 
 // Sleeps while *word == value; may wake for no reason.
@@ -62,6 +64,11 @@ INTERNAL void os_sleep(unsigned microseconds);
 // The start of a file, as text; empty where it can't be read. And the number that a text begins with.
 INTERNAL void os_read_file(const char *path, char *text, size_t size);
 INTERNAL size_t os_read_number(const char *digit);
+// The process may be in a sandbox that it has put itself into since os_start: it may be killed for other calls than
+// those for memory that every C library makes. Reads a file, which sandboxes forbid without killing.
+INTERNAL bool os_is_confined(void);
+// Part of os_start.
+INTERNAL void os_note_confinement(void);
 // The memory limit of the process's control group, the least of those around it; SIZE_MAX: none.
 INTERNAL size_t os_cgroup_memory_bytes(void);
 // Bytes resident in the process right now, from /proc; 0 where that can't be read.

@@ -100,6 +100,7 @@ void os_start(void) {
     os_break_at_start = (uintptr_t)sbrk(0);
     os_read_fail_call();
     os_read_limits();
+    os_note_confinement();
     errno = saved;
 }
 
@@ -117,8 +118,8 @@ void *os_map(size_t bytes) {
 }
 
 void *os_map_at(uintptr_t address, size_t bytes) {
-    // Kernels before 4.17 take the flag for a hint, hence the check.
-    void *memory = os_map_with((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_FIXED_NOREPLACE | MAP_NORESERVE);
+    // A hint, which the kernel follows where it can: sandboxes kill who maps with MAP_FIXED_NOREPLACE.
+    void *memory = os_map_with((void *)address, bytes, PROT_READ | PROT_WRITE, MAP_NORESERVE);
     if (memory == NULL || (uintptr_t)memory == address)
         return memory;
     os_unmap(memory, bytes);
@@ -226,6 +227,8 @@ bool os_has_huge_pages(size_t bytes) {
 }
 
 void os_name(void *address, size_t bytes, const char *name) {
+    if (os_is_confined())
+        return;
     int saved = errno;
     prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);
     errno = saved;

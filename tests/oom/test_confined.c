@@ -1,0 +1,113 @@
+// In a sandbox that the process has put itself into no call of the allocator's gets it killed, and memory still comes
+// and goes. The filter is as strict as those of browsers: calls for memory as a C library makes them are allowed,
+// opening files and unusual advice fail, everything else that an allocator may think of kills.
+#include "oom.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+enum { BLOCKS = 4096, THREADS = 3, ROUNDS = 3 };
+
+#define MAP_FLAGS (MAP_SHARED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE | MAP_FIXED)
+#define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, field))
+#define IS(value, yes, no) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(value), yes, no)
+#define HAS(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (uint32_t)(bits), yes, no)
+#define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
+#define KILL_CALL(number) IS(number, 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS)
+#define REFUSE_CALL(number) IS(number, 0, 1), RETURN(SECCOMP_RET_ERRNO | EPERM)
+
+static const struct sock_filter filter[] = {
+    LOAD(nr),
+    KILL_CALL(SYS_prctl),
+    KILL_CALL(SYS_mincore),
+    KILL_CALL(SYS_mlockall),
+    KILL_CALL(SYS_msync),
+    KILL_CALL(SYS_sysinfo),
+    KILL_CALL(SYS_membarrier),
+    KILL_CALL(SYS_process_madvise),
+    REFUSE_CALL(SYS_openat),
+    IS(SYS_mmap, 0, 3),
+    LOAD(args[3]),
+    HAS(~MAP_FLAGS, 0, 6),
+    RETURN(SECCOMP_RET_KILL_PROCESS),
+    IS(SYS_madvise, 0, 4),
+    LOAD(args[2]),
+    IS(MADV_DONTNEED, 2, 0),
+    IS(MADV_FREE, 1, 0),
+    RETURN(SECCOMP_RET_ERRNO | EPERM),
+    RETURN(SECCOMP_RET_ALLOW),
+};
+
+// False: filters can't be made here.
+static bool confine(void) {
+    const struct sock_fprog program = {COUNT_OF(filter), (struct sock_filter *)(uintptr_t)filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
+static void *work(void *unused) {
+    static const size_t sizes[] = {24, 700, 6000, 40000, 200000, 3000000, 40000000};
+    (void)unused;
+    struct held *held = hakmem_malloc(BLOCKS * sizeof *held);
+    CHECK(held != NULL);
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
+        size_t count = 96 * MIB / sizes[s] < BLOCKS ? 96 * MIB / sizes[s] : BLOCKS;
+        for (size_t i = 0; i < count; i++) {
+            held[i] = (struct held){hakmem_malloc(sizes[s]), sizes[s]};
+            CHECK(held[i].block != NULL);
+            held_stamp(&held[i]);
+        }
+        for (size_t i = 0; i < count; i++) {
+            held_free(&held[i]);
+        }
+    }
+    hakmem_free(held);
+    unsigned char *growing = NULL;
+    for (size_t size = 1; size < 100 * MIB; size *= 3) {
+        growing = hakmem_realloc(growing, size);
+        CHECK(growing != NULL);
+        growing[size - 1] = 1;
+    }
+    hakmem_free(growing);
+    (void)hakmem_trim(0);
+    return NULL;
+}
+
+static int work_confined(void) {
+    hakmem_free(hakmem_malloc(1)); // the sandbox comes after the start
+    if (!confine()) {
+        printf("confined: skipped, filters of system calls can't be made here: %s\n", strerror(errno));
+        return 0;
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t threads[THREADS];
+        for (size_t i = 0; i < THREADS; i++) {
+            CHECK(pthread_create(&threads[i], NULL, work, NULL) == 0);
+        }
+        for (size_t i = 0; i < THREADS; i++) {
+            CHECK(pthread_join(threads[i], NULL) == 0);
+        }
+    }
+    return 0;
+}
+
+int main(void) {
+    if (SANITIZED) {
+        printf("confined: skipped, sanitizers make other calls\n");
+        return 0;
+    }
+    (void)fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(work_confined());
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    if (WIFSIGNALED(status))
+        printf("confined: killed by signal %d: see its call in the kernel's log\n", WTERMSIG(status));
+    return status != 0;
+}
