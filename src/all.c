@@ -26,6 +26,7 @@
 
 #include "region/window.c"
 
+#include "region/density.c"
 #include "region/groups.c"
 
 #include "region/huge.c"

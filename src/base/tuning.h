@@ -18,6 +18,9 @@
 // A group is a huge page of slices: filled before the next, so that small heaps sit in few huge pages.
 #define GROUP_SLICES 32
 #define GROUP_BYTES (GROUP_SLICES * SLICE_BYTES)
+// From this length on a run may lie across two groups: long ones leave much of a group unused, and short ones would tie
+// groups together that drain apart.
+#define RUN_ACROSS_SLICES 8
 // The window: this multiple of the machine's memory leaves room for fragmentation of address space; the tables that
 // cover it cost 1/5000 of it in address space, and memory only where used.
 #define WINDOW_MEMORY_MULTIPLE 4
@@ -154,10 +157,27 @@
 #define SPARSE_LOOK_SLABS 32
 
 // --- Huge pages -----------------------------------------------------------------------------------------------------
-// Of a smaller heap a huge page would be much: this and more in use makes it at most a sixteenth.
-#define HUGE_LEAST_BYTES (32 * MIB)
+// Of a smaller heap a huge page would be much: this and more in use makes it at most an eighth.
+#define HUGE_LEAST_BYTES (16 * MIB)
 #define HUGE_MOST_BORDERS 8192 // an eighth of the usual vm.max_map_count
-#define HUGE_SPARSE_SHARE 16   // at most this part (1/N) of what is in use may be sparse
+#define HUGE_SPARSE_SHARE 8    // at most this part (1/N) of the pages in use may be untouched
+// Looks at how dense the heap is: how many groups, of so many that are remembered, opened so long (groups opened) ago
+// that what is in them has been touched if it ever will be. And the next one after this part (1/N) of the heap was
+// opened, within these numbers of groups: it costs some microseconds, and a group's page faults a hundred.
+#define DENSITY_LOOK_GROUPS 4
+#define DENSITY_PLAIN_GROUPS 16
+#define DENSITY_AGE 6
+#define DENSITY_LOOK_SHARE 8
+#define DENSITY_LOOK_LEAST 2
+#define DENSITY_LOOK_MOST 64
+// How many groups are passed over for one that may be collapsed, and how much of it (1/N) may be untouched.
+#define DENSITY_OLD_LOOKS 16
+#define DENSITY_COLLAPSE_SHARE 16
+// And a control each time that this part (1/N) of the heap got huge pages, within these numbers of groups: its page
+// faults take four times as long.
+#define DENSITY_CONTROL_SHARE 2
+#define DENSITY_CONTROL_LEAST 32
+#define DENSITY_CONTROL_MOST 128
 
 // --- realloc --------------------------------------------------------------------------------------------------------
 // A block that outgrows its own by at most this part (1/N), or by 16 bytes, gets this part (1/N) more: 16 small steps

@@ -1,8 +1,8 @@
 // Groups and their index.
 #include "region/groups.h"
 
-// The index has a bit a group on each level; level i: the group has a free run of run_levels[i] slices. The lengths are
-// those that size classes ask for, then coarser.
+// The index has a bit a group on each level; level i: a free run of run_levels[i] slices begins in the group, and may
+// end in the next. The lengths are those that size classes ask for, then coarser.
 static const uint8_t run_levels[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32};
 #define RUN_LEVELS COUNT_OF(run_levels)
 #define RUN_LEVEL_HALF (RUN_LEVELS - 3)
@@ -38,12 +38,30 @@ static void index_purgeable(size_t number, enum purgeable how, bool purgeable) {
         *highest = number / 64;
 }
 
-// Brings the index in line with a group whose bits have changed.
-static void group_update(size_t number) {
+static unsigned group_free_head(size_t number) {
+    uint32_t used = ~groups[number].free;
+    return used == 0 ? GROUP_SLICES : bits_lowest(used);
+}
+
+static unsigned group_free_tail(size_t number) {
+    uint32_t used = ~groups[number].free;
+    return used == 0 ? GROUP_SLICES : GROUP_SLICES - 1 - bits_highest(used);
+}
+
+// Slices of the free run that begins in the group's last slices and goes on in the next group, at most a group's.
+static unsigned group_free_across(size_t number) {
+    unsigned tail = group_free_tail(number);
+    unsigned head = tail > 0 && number + 1 < group_count ? group_free_head(number + 1) : 0;
+    return tail + head < GROUP_SLICES ? tail + head : GROUP_SLICES;
+}
+
+static void index_run(size_t number) {
     struct group *group = &groups[number];
     struct index_record *record = &group_index[number / 64];
     uint64_t bit = UINT64_C(1) << (number % 64);
-    unsigned longest = bits_longest_run(group->free);
+    unsigned longest = bits_longest_run(group->free), across = group_free_across(number);
+    if (across >= RUN_ACROSS_SLICES && across > longest)
+        longest = across;
     unsigned reached = levels_reached[longest];
     for (unsigned level = levels_reached[group->longest]; level < reached; level++) {
         record->groups[level] |= bit;
@@ -53,6 +71,14 @@ static void group_update(size_t number) {
     for (unsigned level = levels_reached[group->longest]; level > reached; level--)
         record->groups[level - 1] &= ~bit;
     group->longest = (uint8_t)longest;
+}
+
+// Brings the index in line with a group whose bits have changed.
+static void group_update(size_t number) {
+    const struct group *group = &groups[number];
+    if (number > 0)
+        index_run(number - 1);
+    index_run(number);
     bool retained = (group->free & ~group->clean) != 0;
     index_purgeable(number, PURGEABLE, retained);
     index_purgeable(number, PURGEABLE_EASILY, retained && (!group->is_huge || group->free == GROUP_WHOLE));
@@ -78,19 +104,24 @@ bool groups_are_zero(size_t first, size_t slices) {
     return true;
 }
 
-// Start of a run inside one group that begins at a multiple of `align`, or GROUP_SLICES.
-static unsigned group_find(const struct group *group, unsigned slices, unsigned align) {
-    uint32_t mask = group->free;
+// Start of a run that begins in the group, at a multiple of `align`, or GROUP_SLICES.
+static unsigned group_find(size_t number, unsigned slices, unsigned align) {
+    uint32_t mask = groups[number].free;
     unsigned start = bits_find_run(mask, slices);
     while (start < GROUP_SLICES && start % align != 0) { // at most 32 turns
         mask &= ~group_mask(0, start + 1);
         start = bits_find_run(mask, slices);
     }
-    return start;
+    if (start < GROUP_SLICES || slices < RUN_ACROSS_SLICES)
+        return start;
+    start = (unsigned)bits_align_up(GROUP_SLICES - group_free_tail(number), align);
+    bool fits = start < GROUP_SLICES && number + 1 < group_count &&
+                GROUP_SLICES - start + group_free_head(number + 1) >= slices;
+    return fits ? start : GROUP_SLICES;
 }
 
-// Lowest run of at most a group, inside a group.
-static size_t find_in_group(unsigned slices, unsigned align) {
+// Lowest run of at most a group.
+static size_t find_short(unsigned slices, unsigned align) {
     unsigned level = 0;
     while (run_levels[level] < slices)
         level++;
@@ -102,22 +133,12 @@ static size_t find_in_group(unsigned slices, unsigned align) {
             lowest_record[level]++;
         for (; candidates != 0; candidates &= candidates - 1) {
             size_t number = record * 64 + bits_lowest(candidates);
-            unsigned start = group_find(&groups[number], slices, align);
+            unsigned start = group_find(number, slices, align);
             if (start < GROUP_SLICES)
                 return number * GROUP_SLICES + start;
         }
     }
     return NO_SLICE;
-}
-
-static unsigned group_free_head(size_t number) {
-    uint32_t used = ~groups[number].free;
-    return used == 0 ? GROUP_SLICES : bits_lowest(used);
-}
-
-static unsigned group_free_tail(size_t number) {
-    uint32_t used = ~groups[number].free;
-    return used == 0 ? GROUP_SLICES : GROUP_SLICES - 1 - bits_highest(used);
 }
 
 // Whether the free run from `first` on, which comes into a group, is long enough. Returns its first slice that is
@@ -134,7 +155,7 @@ static size_t find_from(size_t first, size_t number, size_t slices, size_t align
 }
 
 // Lowest run that is longer than a group: half of a group is free somewhere in it, which the index knows.
-static size_t find_across_groups(size_t slices, size_t align) {
+static size_t find_long(size_t slices, size_t align) {
     size_t *lowest = &lowest_record[RUN_LEVEL_HALF];
     size_t next = 0; // the runs that come into lower groups have been looked at
     size_t found = NO_SLICE;
@@ -159,8 +180,8 @@ static size_t find_across_groups(size_t slices, size_t align) {
 
 size_t groups_find(size_t slices, size_t align) {
     if (slices <= GROUP_SLICES && align <= GROUP_SLICES)
-        return find_in_group((unsigned)slices, (unsigned)align);
-    return find_across_groups(slices, align);
+        return find_short((unsigned)slices, (unsigned)align);
+    return find_long(slices, align);
 }
 
 bool groups_are_free(size_t first, size_t slices) {
@@ -193,19 +214,23 @@ static size_t borders_of(const struct group *group) {
     return (group > groups && is_border(group, group - 1)) + is_border(group, next);
 }
 
-static void set_huge(struct group *group, bool is_huge) {
+static void set_told(struct group *group, bool is_huge, bool is_refused) {
     group_borders -= borders_of(group);
-    group->is_refused = !is_huge && (group->is_huge || group->is_refused);
     group->is_huge = is_huge;
+    group->is_refused = is_refused;
     group_borders += borders_of(group);
 }
 
 void groups_make_huge(struct group *group) {
-    set_huge(group, true);
+    set_told(group, true, false);
 }
 
 void groups_make_plain(struct group *group) {
-    set_huge(group, false);
+    set_told(group, false, group->is_huge || group->is_refused);
+}
+
+void groups_refuse_huge(struct group *group) {
+    set_told(group, false, true);
 }
 
 size_t groups_mark_cold(void) {

@@ -11,9 +11,9 @@ struct group {
     uint32_t clean;  // subset of free
     uint32_t marked; // subset of free: a clean one was resident before; another one reads as zero nonetheless (HP1)
     uint32_t cold;   // subset of what is free and not clean: nobody took it since groups_mark_cold
-    uint8_t longest; // longest run of free bits
+    uint8_t longest; // longest free run that begins in it, up to a group's length
     bool is_huge;    // HP1
-    bool is_refused; // it was once, and the kernel was told that it no longer is
+    bool is_refused; // the kernel was told that it is not to be
     uint8_t padding;
 };
 #define GROUP_WHOLE UINT32_MAX
@@ -37,8 +37,8 @@ enum purgeable {
 INTERNAL void groups_start(void);
 // Applies `change` to each group that [first, first + slices) touches, and brings the index in line.
 INTERNAL void groups_visit(size_t first, size_t slices, void (*change)(struct group *group, uint32_t mask));
-// Start of the lowest free run of that length that begins at a multiple of `align`; NO_SLICE: there is none. Up to a
-// group's length it lies in one group.
+// Start of the lowest free run of that length that begins at a multiple of `align`; NO_SLICE: there is none. A run
+// shorter than RUN_ACROSS_SLICES lies in one group.
 INTERNAL size_t groups_find(size_t slices, size_t align);
 INTERNAL bool groups_are_free(size_t first, size_t slices);
 // All of a free run reads as zero.
@@ -46,6 +46,7 @@ INTERNAL bool groups_are_zero(size_t first, size_t slices);
 // Changes whether a group is huge.
 INTERNAL void groups_make_huge(struct group *group);
 INTERNAL void groups_make_plain(struct group *group);
+INTERNAL void groups_refuse_huge(struct group *group);
 // The highest group of which something can be purged; NO_SLICE: there is none.
 INTERNAL size_t groups_find_purgeable(enum purgeable how);
 // Marks all slices that are retained as cold; returns how many of those that were marked before still were.

@@ -3,9 +3,9 @@
 // HP1. A group is advised while none of its pages is resident: when it is new, or when its first slice is taken. So one
 //      page fault brings all of it in. From that slice on all of it counts as resident (R1).
 // HP2. auto: a group that lies in one block as a whole; and any group of a heap that is large enough for a huge page to
-//      be a small part of it, while few of its slices are sparse: in slabs that have blocks nobody was given yet, or
-//      blocks larger than a page, of which programs often use a part. What huge pages bring in unasked is bounded by
-//      that share and a group.
+//      be a small part of it, while nearly all of its pages are touched (region/density.h). What huge pages bring in
+//      unasked is bounded by that share and a group. Where the kernel gives them to all who don't refuse, other groups
+//      refuse from the start.
 // HP3. A group loses its huge page only where nothing else is left to be purged, or where one is no longer wanted.
 // HP4. Each border between groups of which the kernel was told different things is a border of its mappings, of which a
 //      process may have vm.max_map_count. Where there are many, groups stay as they are, and where
@@ -15,9 +15,6 @@
 
 #include "base/atomics.h"
 #include "base/tuning.h"
-
-// Slices handed out of which a part was never touched, as far as their users know.
-SHARED size_t huge_sparse_slices;
 
 // Neighbouring groups whose advice changes.
 struct huge_change {
@@ -31,7 +28,12 @@ enum huge_place {
     HUGE_ALREADY,  // one that is
     HUGE_IN_BLOCK, // one that a single block will hold as a whole
 };
+INTERNAL void huge_start(void);
 INTERNAL bool huge_is_wanted(enum huge_place place, size_t in_use_slices);
+// Whether it depends on how dense the heap is.
+INTERNAL bool huge_looks_at_density(void);
+// What is not wanted has to be refused.
+INTERNAL bool huge_is_everywhere(void);
 // Tells the kernel. Outside of locks; before the change's memory is touched.
 INTERNAL void huge_tell(const struct huge_change *change);
 // Tells the kernel of a block with a mapping of its own, which keeps that when it is moved or grows.

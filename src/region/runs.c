@@ -2,6 +2,7 @@
 #include "region/runs.h"
 
 #include "base/bits.h"
+#include "region/density.h"
 #include "region/groups.h"
 #include "region/huge.h"
 #include "region/retain.h"
@@ -24,6 +25,7 @@ static uint32_t outside_is_over; // the bound (R5)
 
 bool runs_start(void) {
     groups_start();
+    huge_start();
     return true;
 }
 
@@ -97,7 +99,7 @@ static void group_new_to_clean(struct group *group, uint32_t mask) {
     group->clean |= mask;
 }
 
-static void group_huge_to_plain(struct group *group, uint32_t mask) {
+static void group_to_plain(struct group *group, uint32_t mask) {
     (void)mask;
     groups_make_plain(group);
 }
@@ -105,6 +107,18 @@ static void group_huge_to_plain(struct group *group, uint32_t mask) {
 static void group_new_to_huge(struct group *group, uint32_t mask) {
     groups_make_huge(group);
     group_new_to_clean(group, mask);
+}
+
+static void group_new_to_refused(struct group *group, uint32_t mask) {
+    groups_refuse_huge(group);
+    group_new_to_clean(group, mask);
+}
+
+static bool group_is_wanted_huge(const struct group *group, enum huge_place place) {
+    if (place != HUGE_IN_BLOCK && options.huge_pages == OPTION_HUGE_PAGES_AUTO &&
+        density_wants_control(retain.in_use_slices))
+        return false;
+    return group_borders < HUGE_MOST_BORDERS ? huge_is_wanted(place, retain.in_use_slices) : group->is_huge; // HP4
 }
 
 // HP1: says anew whether groups are huge of which a run is about to take the first slices. Returns the first row of
@@ -116,15 +130,33 @@ static struct huge_change groups_choose(size_t first, size_t slices) {
         struct group *group = &groups[number];
         bool inside = number * GROUP_SLICES >= first && (number + 1) * GROUP_SLICES <= first + slices;
         enum huge_place place = inside ? HUGE_IN_BLOCK : group->is_huge ? HUGE_ALREADY : HUGE_IN_HEAP;
-        bool wanted = group->clean == GROUP_WHOLE ? huge_is_wanted(place, retain.in_use_slices) : group->is_huge;
-        wanted = group_borders < HUGE_MOST_BORDERS ? wanted : group->is_huge; // HP4
+        bool opens = group->clean == GROUP_WHOLE;
+        bool wanted = opens ? group_is_wanted_huge(group, place) : group->is_huge;
         bool follows = change.groups > 0 && change.first + change.groups == number && change.wanted == wanted;
-        if (wanted == group->is_huge || (change.groups > 0 && !follows))
-            continue;
-        (wanted ? groups_make_huge : groups_make_plain)(group);
-        change = (struct huge_change){follows ? change.first : number, change.groups + 1, wanted};
+        if (wanted != group->is_huge && (change.groups == 0 || follows)) {
+            (wanted ? groups_make_huge : groups_make_plain)(group);
+            change = (struct huge_change){follows ? change.first : number, change.groups + 1, wanted};
+        }
+        if (opens && group->is_huge)
+            density_note_huge();
+        else if (opens)
+            density_note_plain(number);
     }
     return change;
+}
+
+// V3. The kernel may collapse a group that is full, if it still is.
+static void group_collapse(size_t number) {
+    struct huge_change change = {number, 0, true};
+    lock_acquire(&runs_lock);
+    struct group *group = &groups[number];
+    if (group->free == 0 && !group->is_huge && group_borders < HUGE_MOST_BORDERS &&
+        huge_is_wanted(HUGE_IN_HEAP, retain.in_use_slices)) {
+        groups_make_huge(group);
+        change.groups = 1;
+    }
+    lock_release(&runs_lock);
+    huge_tell(&change);
 }
 
 // Adds new slices at the window's end. False: there are none.
@@ -136,11 +168,12 @@ static bool runs_grow(size_t slices) {
     if (grown) {
         // The kernel is told before another thread can touch a page.
         bool huge = huge_is_wanted(HUGE_IN_HEAP, load_relaxed(&retain.in_use_slices)); // a hint
-        struct huge_change change = {first / GROUP_SLICES, huge ? count / GROUP_SLICES : 0, true};
+        bool refused = !huge && huge_is_everywhere();
+        struct huge_change change = {first / GROUP_SLICES, huge || refused ? count / GROUP_SLICES : 0, huge};
         huge_tell(&change);
         lock_acquire(&runs_lock);
         group_count = (first + count) / GROUP_SLICES;
-        groups_visit(first, count, huge ? group_new_to_huge : group_new_to_clean);
+        groups_visit(first, count, huge ? group_new_to_huge : refused ? group_new_to_refused : group_new_to_clean);
         lock_release(&runs_lock);
     }
     lock_release(&runs_grow_lock);
@@ -152,6 +185,7 @@ static bool purge_down_to(size_t keep_slices, enum purgeable how);
 // One try, without growing the window.
 static size_t take_free(size_t slices, size_t align, bool *zeroed) {
     struct huge_change change = {0};
+    struct density_look look = {.old_group = NO_GROUP};
     lock_acquire(&runs_lock);
     size_t first = retain_is_above_hard_limit(slices) ? NO_SLICE : groups_find(slices, align);
     if (first != NO_SLICE) {
@@ -163,8 +197,12 @@ static size_t take_free(size_t slices, size_t align, bool *zeroed) {
     bool over = retain.retained_slices > keep;
     if (retain.outside.idle_bytes > 0 && retain_all_slices() > retain_limit_slices())
         store_relaxed(&outside_is_over, 1); // read without the lock in runs_outside_is_over
+    bool looks = huge_looks_at_density() && density_begin_look(&look, retain.in_use_slices);
     lock_release(&runs_lock);
     huge_tell(&change);
+    size_t dense = UNLIKELY(looks) ? density_finish_look(&look) : NO_GROUP;
+    if (UNLIKELY(dense != NO_GROUP))
+        group_collapse(dense);
     if (UNLIKELY(over))
         purge_down_to(keep, PURGEABLE_EASILY);
     return first;
@@ -376,12 +414,14 @@ size_t runs_in_use_bytes(void) {
 }
 
 bool runs_purge_inside(void *start, size_t bytes) {
-    size_t slice = window_slice_of(start);
-    struct huge_change change = {slice / GROUP_SLICES, 0, false};
+    size_t first = window_slice_of(start), last = window_slice_of((char *)start + bytes - 1);
+    struct huge_change change = {first / GROUP_SLICES, 0, false};
     lock_acquire(&runs_lock);
-    change.groups = groups[change.first].is_huge;
+    for (size_t number = change.first; number <= last / GROUP_SLICES; number++)
+        if (groups[number].is_huge)
+            change.groups = number + 1 - change.first;
     if (change.groups > 0)
-        groups_visit(slice, 1, group_huge_to_plain); // HP3
+        groups_visit(first, last + 1 - first, group_to_plain); // HP3
     lock_release(&runs_lock);
     huge_tell(&change);
     bool purged = os_purge(start, bytes);

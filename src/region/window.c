@@ -14,14 +14,20 @@ INTERNAL struct window window;
 // Places of strangers that one growth steps over.
 #define WINDOW_STEPS_OVER 16
 
-static size_t window_slices;    // usable so far
-static bool window_is_reserved; // its addresses are all ours already: commit; else map as it grows
+static size_t window_slices;        // usable so far
+static bool window_is_reserved;     // its addresses are all ours already: commit; else map as it grows
+static uintptr_t window_view_table; // page that the views begin in
 static uintptr_t window_group_records;
 static uintptr_t window_index_records;
 static size_t window_table_slices; // slices that the committed tables cover
 
 // The tables are committed for this many slices at a time: a page or more of each.
 #define WINDOW_TABLE_STEP_SLICES ((size_t)16384) // 1 GiB of window
+
+// Where in a page the views begin. Blocks of whole pages are often written at their pages' starts, and a processor may
+// hold a load back that agrees with a store under way in its lowest 12 bits: views of the lowest slices, which small
+// heaps use, do not lie there.
+#define WINDOW_VIEW_OFFSET 1280
 
 static size_t window_round_table(size_t bytes) {
     return bits_align_up(bytes, os_facts.page_bytes);
@@ -30,7 +36,7 @@ static size_t window_round_table(size_t bytes) {
 static bool window_reserve_tables(void) {
     size_t slices = window.limit;
     size_t groups = slices / GROUP_SLICES;
-    size_t views = window_round_table(slices * TAG_COUNT);
+    size_t views = window_round_table(WINDOW_VIEW_OFFSET + slices * TAG_COUNT);
     size_t info = window_round_table(slices * sizeof(uintptr_t));
     size_t records = window_round_table(groups * WINDOW_GROUP_RECORD_BYTES);
     size_t index = window_round_table((groups / 64 + 1) * WINDOW_INDEX_RECORD_BYTES);
@@ -38,12 +44,13 @@ static bool window_reserve_tables(void) {
     char *tables = os_reserve(views + info + records + index + 5 * guard);
     if (tables == NULL)
         return false;
-    window.views = (uint8_t *)tables + guard;
+    window_view_table = (uintptr_t)tables + guard;
+    window.views = (uint8_t *)window_view_table + WINDOW_VIEW_OFFSET;
     window.info = (intptr_t *)(void *)(tables + 2 * guard + views);
     window_group_records = (uintptr_t)tables + 3 * guard + views + info;
     window_index_records = (uintptr_t)tables + 4 * guard + views + info + records;
-    return os_commit((void *)window_index_records, index) == 0 && os_commit_readable(window.views, views) == 0 &&
-           os_commit_readable(window.info, info) == 0;
+    return os_commit((void *)window_index_records, index) == 0 &&
+           os_commit_readable((void *)window_view_table, views) == 0 && os_commit_readable(window.info, info) == 0;
 }
 
 // Commits each table's part for slices [window_table_slices, slices).
@@ -55,16 +62,17 @@ static bool window_commit_tables(size_t slices) {
         slices = window.limit;
     struct {
         uintptr_t start;
+        size_t offset; // of the first group's
         size_t bytes_per_group;
     } tables[] = {
-        {(uintptr_t)window.views, (size_t)TAG_COUNT * GROUP_SLICES},
-        {(uintptr_t)window.info, sizeof(uintptr_t) * GROUP_SLICES},
-        {window_group_records, WINDOW_GROUP_RECORD_BYTES},
+        {window_view_table, WINDOW_VIEW_OFFSET, (size_t)TAG_COUNT * GROUP_SLICES},
+        {(uintptr_t)window.info, 0, sizeof(uintptr_t) * GROUP_SLICES},
+        {window_group_records, 0, WINDOW_GROUP_RECORD_BYTES},
     };
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
-        size_t old_bytes = window_table_slices / GROUP_SLICES * tables[i].bytes_per_group;
+        size_t old_bytes = tables[i].offset + window_table_slices / GROUP_SLICES * tables[i].bytes_per_group;
         size_t from = bits_align_down(old_bytes, os_facts.page_bytes);
-        size_t to = window_round_table(slices / GROUP_SLICES * tables[i].bytes_per_group);
+        size_t to = window_round_table(tables[i].offset + slices / GROUP_SLICES * tables[i].bytes_per_group);
         if (os_commit((void *)(tables[i].start + from), to - from) != 0)
             return false;
     }

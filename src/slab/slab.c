@@ -42,12 +42,6 @@ static void descriptor_give(struct slab *slab, const struct size_class *row) {
     lock_release(&meta_lock);
 }
 
-// Of blocks larger than a page nobody knows how much is touched; of others, all of the page as soon as they are used
-// (HP2).
-static bool class_is_dense(unsigned class_index) {
-    return class_bytes(class_index) <= os_facts.page_bytes;
-}
-
 void slab_set_holder(struct slab *slab, struct holder *holder) {
     const struct size_class *row = &size_classes[slab->class_index];
     slab->holder = holder;
@@ -84,7 +78,6 @@ struct slab *slab_make(unsigned class_index, struct holder *holder) {
     // release: whoever reads this state sees a descriptor that is complete; pairs with the loads in put.c
     store_release(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED));
     shared_add(&slab_totals[class_index].made, 1);
-    shared_add(&huge_sparse_slices, row->slices); // a dense one until it is carved
     return slab;
 }
 
@@ -94,8 +87,6 @@ void slab_give_back(struct slab *slab) {
     size_t first = slab->first_slice;
     CHECK(slab_state_of(word) == SLAB_LEASED && slab_is_wholly_free(slab));
     shared_add(&slab_totals[slab->class_index].returned, 1);
-    if (!slab_is_carved(slab) || !class_is_dense(slab->class_index))
-        shared_add(&huge_sparse_slices, -(size_t)row->slices);
     for (unsigned i = 0; i < row->slices; i++) {
         window_show_all(first + i, CLASS_NONE);
         store_relaxed(&window.info[first + i], 0);
@@ -154,8 +145,6 @@ unsigned slab_carve(struct slab *slab, void **end, unsigned want) {
     for (unsigned i = 0; i < count; i++, block += bytes)
         *--end = block;
     store_relaxed(&slab->carved, (uint16_t)(carved + count));
-    if (count > 0 && count == left && class_is_dense(slab->class_index))
-        shared_add(&huge_sparse_slices, -(size_t)size_classes[slab->class_index].slices);
     return count;
 }
 

@@ -47,8 +47,16 @@ INTERNAL void os_want_huge_pages(void *address, size_t bytes);
 INTERNAL void os_refuse_huge_pages(void *address, size_t bytes);
 // Brings pages in, as if each had been written to; where the kernel can't, they come at first touch as ever.
 INTERNAL void os_populate(void *address, size_t bytes);
-// True where the kernel has huge pages of that size for who asks.
-INTERNAL bool os_has_huge_pages(size_t bytes);
+// Whether the kernel has huge pages of that size.
+enum os_huge {
+    OS_HUGE_NONE,
+    OS_HUGE_ON_REQUEST,
+    OS_HUGE_EVERYWHERE, // for all who do not refuse them
+};
+INTERNAL enum os_huge os_huge_pages(size_t bytes);
+// Which pages of a range are resident: a byte each, whose lowest bit says so. False: the kernel does not say. Not to be
+// called where os_is_confined.
+INTERNAL bool os_look_resident(const void *address, size_t bytes, unsigned char *resident);
 // Names the mapping in /proc/PID/maps where the kernel can, and nothing forbids it.
 INTERNAL void os_name(void *address, size_t bytes, const char *name);
 

@@ -217,13 +217,22 @@ size_t os_read_number(const char *digit) {
     return number;
 }
 
-bool os_has_huge_pages(size_t bytes) {
+enum os_huge os_huge_pages(size_t bytes) {
     char text[64];
     os_read_file("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size", text, sizeof text);
     if (os_read_number(text) != bytes)
-        return false;
+        return OS_HUGE_NONE;
     os_read_file("/sys/kernel/mm/transparent_hugepage/enabled", text, sizeof text);
-    return text[0] != '\0' && strstr(text, "[never]") == NULL;
+    if (strstr(text, "[always]") != NULL)
+        return OS_HUGE_EVERYWHERE;
+    return strstr(text, "[madvise]") != NULL ? OS_HUGE_ON_REQUEST : OS_HUGE_NONE;
+}
+
+bool os_look_resident(const void *address, size_t bytes, unsigned char *resident) {
+    int saved = errno;
+    bool known = mincore((void *)(uintptr_t)address, bytes, resident) == 0;
+    errno = saved;
+    return known;
 }
 
 void os_name(void *address, size_t bytes, const char *name) {

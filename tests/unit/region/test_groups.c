@@ -50,7 +50,7 @@ static size_t lowest_run(size_t slices, size_t align) {
         while (length < slices && is_free(first + length))
             length++;
         bool in_a_group = first / GROUP_SLICES == (first + slices - 1) / GROUP_SLICES;
-        if (length == slices && (slices > GROUP_SLICES || in_a_group))
+        if (length == slices && (slices >= RUN_ACROSS_SLICES || in_a_group))
             return first;
     }
     return NO_SLICE;
@@ -87,6 +87,13 @@ static void a_run_over_the_border_of_two_groups_is_found(void **state) {
     assert_int_equal(groups_find(33, 1), 10 * GROUP_SLICES - 16);
     assert_int_equal(groups_find(34, 1), NO_SLICE);
     assert_int_equal(groups_find(33, 32), NO_SLICE);
+    assert_int_equal(groups_find(GROUP_SLICES, 1), 10 * GROUP_SLICES - 16);
+    assert_int_equal(groups_find(16, 16), 10 * GROUP_SLICES - 16);
+    groups_visit(0, SLICES, become_used);
+    groups_visit(10 * GROUP_SLICES - 3, RUN_ACROSS_SLICES, become_free);
+    assert_int_equal(groups_find(RUN_ACROSS_SLICES, 1), 10 * GROUP_SLICES - 3);
+    assert_int_equal(groups_find(RUN_ACROSS_SLICES - 1, 1), NO_SLICE); // a short one lies in one group
+    assert_int_equal(groups_find(RUN_ACROSS_SLICES - 3, 1), 10 * GROUP_SLICES);
     groups_visit((GROUPS - 2) * GROUP_SLICES, 2 * GROUP_SLICES, become_free); // up to the end
     assert_int_equal(groups_find(64, 64), (GROUPS - 2) * GROUP_SLICES);
 }

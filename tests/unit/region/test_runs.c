@@ -121,10 +121,10 @@ static void model_take(struct random *random) {
     size_t first = runs_take(slices, align, &clean);
     assert_int_not_equal(first, NO_SLICE);
     assert_int_equal(first % align, 0);
-    if (align == 1 && is_indexed_length(slices)) // R3
+    if (align == 1 && slices < RUN_ACROSS_SLICES) // R3
         assert_int_equal(first / GROUP_SLICES, lowest);
     model_grow();
-    if (align == 1 && slices > GROUP_SLICES)
+    if (align == 1 && slices >= RUN_ACROSS_SLICES && (slices > GROUP_SLICES || is_indexed_length(slices)))
         assert_int_equal(first, model_lowest_run(slices));
     model_set(first, slices, SLICE_FREE, SLICE_USED);
     for (size_t slice = first; slice < first + slices; slice++) {

@@ -135,25 +135,6 @@ static void a_slab_is_wholly_free_when_every_carved_block_is_back(void **state) 
     }
 }
 
-static void a_slab_counts_as_sparse_until_all_of_it_is_surely_used(void **state) {
-    (void)state;
-    size_t before = huge_sparse_slices;
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
-        struct slab *slab = slab_make(i, &holder);
-        assert_int_equal(huge_sparse_slices, before + size_classes[i].slices);
-        carve(slab, blocks, size_classes[i].blocks - 1u);
-        assert_int_equal(huge_sparse_slices, before + size_classes[i].slices);
-        carve(slab, blocks, 1);
-        bool is_dense = class_bytes(i) <= os_facts.page_bytes;
-        assert_int_equal(huge_sparse_slices, is_dense ? before : before + size_classes[i].slices);
-        put_all_and_end(slab);
-        assert_int_equal(huge_sparse_slices, before);
-        slab = slab_make(i, &holder);
-        slab_give_back(slab); // as it is
-        assert_int_equal(huge_sparse_slices, before);
-    }
-}
-
 static void a_slab_without_blocks_becomes_full_for_everybody(void **state) {
     (void)state;
     struct slab *slab = make_full(class_of(1000), &holder, blocks);
@@ -264,7 +245,6 @@ int main(void) {
         TEST_BOTH(taking_clears_what_was_put_back),
         TEST_BOTH(blocks_never_handed_out_are_not_taken),
         cmocka_unit_test(a_slab_is_wholly_free_when_every_carved_block_is_back),
-        cmocka_unit_test(a_slab_counts_as_sparse_until_all_of_it_is_surely_used),
         TEST_BOTH(a_slab_without_blocks_becomes_full_for_everybody),
         cmocka_unit_test_setup(a_block_that_comes_back_just_then_keeps_the_lease, with_threads),
         cmocka_unit_test(an_ended_slab_leaves_nothing_behind_but_its_generation),

@@ -10,6 +10,8 @@
 
 #include "region/groups.c"
 
+#include "region/density.c"
+
 #include "region/huge.c"
 
 #include "region/retain.c"

@@ -52,8 +52,19 @@ bool os_purge(void *address, size_t bytes) {
     return true;
 }
 
-bool os_has_huge_pages(size_t bytes) {
+enum os_huge os_huge_pages(size_t bytes) {
     (void)bytes;
+    return OS_HUGE_NONE;
+}
+
+bool os_is_confined(void) {
+    return true;
+}
+
+bool os_look_resident(const void *address, size_t bytes, unsigned char *resident) {
+    (void)address;
+    (void)bytes;
+    (void)resident;
     return false;
 }
 

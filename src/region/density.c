@@ -1,0 +1,119 @@
+// Which of the pages in use are resident, by samples.
+#include "region/density.h"
+
+#include "base/atomics.h"
+#include "region/groups.h"
+#include "region/window.h"
+#include "sys/os.h"
+
+// The last groups that were opened without a huge page.
+static struct {
+    size_t group;
+    size_t turn; // opened_groups then
+} plain_groups[DENSITY_PLAIN_GROUPS];
+static size_t plain_count;   // ever
+static size_t opened_groups; // ever
+static size_t control_turn;  // opened_groups at the last control or other plain group
+static size_t look_turn;     // opened_groups at the last look
+static size_t old_cursor;    // group behind the one that V3 looked at last
+static uint64_t last_seen;   // by the last look: pages in use, and in the upper half those that nobody has touched
+
+bool density_is_above(unsigned share) {
+    uint64_t pages = load_relaxed(&last_seen); // a hint
+    return pages > 0 && (pages >> 32) * share <= (uint32_t)pages;
+}
+
+static size_t within(size_t number, size_t least, size_t most) {
+    return number < least ? least : number > most ? most : number;
+}
+
+bool density_wants_control(size_t in_use_slices) {
+    size_t groups_in_use = in_use_slices / GROUP_SLICES;
+    return opened_groups - control_turn >=
+           within(groups_in_use / DENSITY_CONTROL_SHARE, DENSITY_CONTROL_LEAST, DENSITY_CONTROL_MOST);
+}
+
+void density_note_huge(void) {
+    opened_groups++;
+}
+
+void density_note_plain(size_t group) {
+    opened_groups++;
+    control_turn = opened_groups;
+    plain_groups[plain_count % DENSITY_PLAIN_GROUPS].group = group;
+    plain_groups[plain_count % DENSITY_PLAIN_GROUPS].turn = opened_groups;
+    plain_count++;
+}
+
+// The newest groups that looks go at.
+static bool is_needed(size_t number) {
+    for (size_t i = 1; i <= DENSITY_LOOK_GROUPS && i <= plain_count; i++)
+        if (plain_groups[(plain_count - i) % DENSITY_PLAIN_GROUPS].group == number)
+            return true;
+    return false;
+}
+
+// The next group from the cursor on that V3 means; looks at few.
+static size_t next_old_group(void) {
+    for (unsigned i = 0; i < DENSITY_OLD_LOOKS; i++) {
+        size_t number = old_cursor < group_count ? old_cursor : 0;
+        old_cursor = number + 1;
+        if (groups[number].free == 0 && !groups[number].is_huge && !is_needed(number))
+            return number;
+    }
+    return NO_GROUP;
+}
+
+bool density_begin_look(struct density_look *look, size_t in_use_slices) {
+    size_t wait = within(in_use_slices / GROUP_SLICES / DENSITY_LOOK_SHARE, DENSITY_LOOK_LEAST, DENSITY_LOOK_MOST);
+    if (LIKELY(opened_groups - look_turn < wait))
+        return false;
+    look_turn = opened_groups;
+    look->old_group = next_old_group();
+    look->count = 0;
+    size_t known = plain_count < DENSITY_PLAIN_GROUPS ? plain_count : DENSITY_PLAIN_GROUPS;
+    for (size_t i = 1; i <= known && look->count < DENSITY_LOOK_GROUPS; i++) {
+        size_t place = (plain_count - i) % DENSITY_PLAIN_GROUPS;
+        const struct group *group = &groups[plain_groups[place].group];
+        if (opened_groups - plain_groups[place].turn < DENSITY_AGE || group->is_huge ||
+            bits_count(group->free) > GROUP_SLICES / 2)
+            continue;
+        look->at[look->count].group = plain_groups[place].group;
+        look->at[look->count++].used = ~group->free;
+    }
+    return look->count > 0 || look->old_group != NO_GROUP;
+}
+
+struct touched {
+    unsigned pages; // looked at
+    unsigned touched;
+};
+
+// Adds a group's slices; false: the kernel does not say.
+static bool count_touched(size_t group, uint32_t slices, struct touched *sum) {
+    unsigned char resident[GROUP_BYTES / 4096]; // pages are no smaller
+    unsigned slice_pages = (unsigned)(SLICE_BYTES / os_facts.page_bytes);
+    if (!os_look_resident(window_address(group * GROUP_SLICES), GROUP_BYTES, resident))
+        return false;
+    for (; slices != 0; slices &= slices - 1) {
+        const unsigned char *first = resident + bits_lowest(slices) * slice_pages;
+        for (unsigned i = 0; i < slice_pages; i++)
+            sum->touched += first[i] & 1;
+        sum->pages += slice_pages;
+    }
+    return true;
+}
+
+size_t density_finish_look(const struct density_look *look) {
+    struct touched sum = {0}, old = {0};
+    if (os_is_confined())
+        return NO_GROUP;
+    for (unsigned i = 0; i < look->count; i++)
+        if (!count_touched(look->at[i].group, look->at[i].used, &sum))
+            return NO_GROUP;
+    if (sum.pages > 0) // read without the lock in density_is_above
+        store_relaxed(&last_seen, (uint64_t)(sum.pages - sum.touched) << 32 | sum.pages);
+    if (look->old_group == NO_GROUP || !count_touched(look->old_group, GROUP_WHOLE, &old))
+        return NO_GROUP;
+    return (old.pages - old.touched) * DENSITY_COLLAPSE_SHARE <= old.pages ? look->old_group : NO_GROUP;
+}

@@ -1,0 +1,44 @@
+// Density: how much of what is handed out its users touch. Nothing that an allocator is told says so; the kernel knows
+// which pages are resident.
+//
+// V1. Groups without huge pages tell, a while after they were opened (their first slice was taken): how many of the
+// pages
+//     of slices in use are resident. The newest four of them count.
+// V2. So that there are some also where all others get huge pages, some that would get one are opened without:
+// controls. V3. With each look goes one at a group that is full and has no huge page: one that was opened when the heap
+// was small,
+//     a former control, one that was split. Where nearly all of it is touched, it may get one after all: the kernel
+//     collapses it when it finds time.
+// V4. Looks are due by groups opened. There are none where the process has confined itself: then nothing is known, and
+//     what is not known is not dense.
+#ifndef REGION_DENSITY_H
+#define REGION_DENSITY_H
+
+#include "base/compiler.h"
+#include "base/tuning.h"
+
+#define NO_GROUP SIZE_MAX
+
+// What a look looks at.
+struct density_look {
+    size_t old_group; // V3; NO_GROUP: none
+    unsigned count;
+    struct {
+        size_t group;
+        uint32_t used; // slices in use, a bit each
+    } at[DENSITY_LOOK_GROUPS];
+};
+
+// At most this part (1/N) of what is in use is not touched, as far as known: a hint.
+INTERNAL bool density_is_above(unsigned share);
+// V2. The next group ought to be a control. With runs_lock held, as the next three.
+INTERNAL bool density_wants_control(size_t in_use_slices);
+// A group was opened: with a huge page, or without.
+INTERNAL void density_note_huge(void);
+INTERNAL void density_note_plain(size_t group);
+// V4. Says what to look at; false: no look is due.
+INTERNAL bool density_begin_look(struct density_look *look, size_t in_use_slices);
+// Looks, and keeps what was seen. Returns the group that may get a huge page after all, or NO_GROUP. Without the lock.
+INTERNAL size_t density_finish_look(const struct density_look *look);
+
+#endif
