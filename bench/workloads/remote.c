@@ -8,8 +8,8 @@
 // one writer, one reader). Every 64 operations a thread frees all that its own ring holds. A writer that finds the
 // ring full frees what is in its own and yields, so nothing is lost and nobody can wait for ever: the operations are
 // the same for every allocator. A thread that is through goes on emptying its ring until the one before it is through.
-// First and last byte are written. One operation: one malloc and (here or there) one free. The first filling is not
-// timed. "waits" counts yields at a full ring or at the end.
+// First and last byte are written, where the smallest block has 64 KiB or more each page. One operation: one malloc and
+// (here or there) one free. The first filling is not timed. "waits" counts yields at a full ring or at the end.
 #include "harness.h"
 
 #include <sched.h>
@@ -43,6 +43,13 @@ static struct {
     struct ring *rings;  // rings[i] goes to thread i
     struct mine **all;
 } set;
+
+static inline void touch(void *block, size_t bytes) {
+    if (set.min < 64 << 10)
+        touch_ends(block, bytes);
+    else
+        touch_pages(block, bytes);
+}
 
 static void *own(unsigned index) {
     struct mine *mine = harness_array(1, sizeof *mine + set.slots * sizeof(void *));
@@ -83,7 +90,7 @@ static void fill(struct worker *worker) {
     for (uint32_t i = 0; i < set.slots; i++) {
         size_t bytes = set.min + random_below((uint32_t)random_next(&worker->random), set.max - set.min + 1);
         mine->block[i] = allocate_or_fail(bytes);
-        touch_ends(mine->block[i], bytes);
+        touch(mine->block[i], bytes);
     }
 }
 
@@ -115,7 +122,7 @@ static void replace(struct worker *worker) {
             free(*slot);
         }
         *slot = allocate_or_fail(bytes);
-        touch_ends(*slot, bytes);
+        touch(*slot, bytes);
         if (done % BATCH_BLOCKS == BATCH_BLOCKS - 1)
             ring_empty(mine->in);
     }

@@ -1,8 +1,9 @@
-// One block of one size is allocated, written page by page, and freed, in a loop, from three places in turn.
+// Each thread allocates one block of one size, writes it page by page, and frees it, in a loop, from three places in
+// turn.
 //
 // Models: a buffer per document (64 KiB), per compiled function (256 KiB), per frame or machine (2 MiB): what matters
 // is whether the same memory comes back without a system call, and warm.
-// Does not model: eviction (nothing else is ever freed), more than one such buffer at a time, threads.
+// Does not model: eviction (nothing else is ever freed), more than one such buffer at a time in a thread.
 // Formulae: the three places are three functions, each with a call of malloc of its own. The first byte of each page
 // and the block's last byte are written. One operation: one malloc and one free. Page faults of the timed phase are in
 // the report.
@@ -41,15 +42,16 @@ static void *own(unsigned index) {
 
 int main(int argc, char **argv) {
     bytes = harness_number(argc, argv, 1, "size", 1, UINT64_C(1) << 40);
-    rounds = harness_number(argc, argv, 2, "rounds", 1, UINT64_C(1) << 40);
+    rounds = harness_number(argc, argv, 2, "rounds of a thread", 1, UINT64_C(1) << 40);
+    unsigned threads = argc > 3 ? (unsigned)harness_number(argc, argv, 3, "threads", 1, 4096) : 1;
     const struct phase phases[] = {{"loop", loop}};
     struct phase_result results[2];
-    harness_run(1, phases, 1, own, results);
+    harness_run(threads, phases, 1, own, results);
     char parameters[100];
-    snprintf(parameters, sizeof parameters, "{\"size\":%zu,\"threads\":1}", bytes);
+    snprintf(parameters, sizeof parameters, "{\"size\":%zu,\"threads\":%u}", bytes, threads);
     const struct report report = {.workload = "single_block",
                                   .operation = "malloc and free",
-                                  .operations = rounds,
+                                  .operations = rounds * threads,
                                   .timed_phase = 0,
                                   .parameters = parameters,
                                   .extra = ""};

@@ -1,5 +1,6 @@
 """What a record must say about the machine and the tree for a figure to mean anything later."""
 
+import ctypes
 import datetime
 import hashlib
 import os
@@ -8,6 +9,13 @@ import subprocess
 from pathlib import Path
 
 from hakmem.places import TREE
+
+PR_SET_THP_DISABLE = 41
+
+
+def refuse_huge_pages() -> bool:
+    """No transparent huge pages for this process and those that it starts from now on; False: it can't be."""
+    return ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) == 0
 
 
 def describe() -> dict:

@@ -93,15 +93,17 @@ _SENT = {(8, 64, 400): 50, (8, 64, 100_000): 80, (16, 1024, 400): 80, (16, 1024,
          (2048, 32768, 400): 20, (2048, 32768, 100_000): 4}
 _SENT_SHARES = {(16, 2048, 400): 100, (16, 2048, 100_000): 30, (16, 32768, 400): 30, (16, 32768, 100_000): 5,
                 (16, 131072, 400): 5}
+_SENT_LARGE = (65536, 1 << 20, 64)
 
 
 def _remote() -> Iterator[Row]:
     rows = [(key, (90,), True) for key in _SENT] + [(key, (0, 50, 90), False) for key in _SENT_SHARES]
+    rows.append((_SENT_LARGE, (90,), False))
     for (low, high, blocks), shares, is_core in rows:
-        millions = _SENT.get((low, high, blocks)) or _SENT_SHARES[low, high, blocks]
+        millions = _SENT.get((low, high, blocks)) or _SENT_SHARES.get((low, high, blocks), 0.4)
         for share in shares:
             yield Row(f"remote/{low}-{high}/{blocks}/2t/{share}%", "remote", "remote",
-                      (str(low), str(high), str(blocks), "2", str(share), "{operations}"), millions * MILLION // 2,
+                      (str(low), str(high), str(blocks), "2", str(share), "{operations}"), int(millions * MILLION) // 2,
                       is_core, 4 * blocks * (low + high) // 2)
 
 
@@ -128,7 +130,9 @@ def _behaviours() -> Iterator[Row]:
             yield Row(f"larson/8-{high}/1000/{lines}t", "larson", "larson",
                       ("8", str(high), "1000", str(lines), "100", "{operations}"), operations // lines)
     for name, size, rounds in (("json", 64 << 10, 2_000_000), ("mir", 256 << 10, 1_000_000), ("vm", 2 << 20, 100_000)):
-        yield Row(f"loop/{name}", "loop", "single_block", (str(size), "{operations}"), rounds)
+        for threads, suffix in ((1, ""), (4, "/4t")):
+            yield Row(f"loop/{name}{suffix}", "loop", "single_block", (str(size), "{operations}", str(threads)),
+                      rounds // threads)
     for low, high, threads in ((16, 256, 1), (16, 256, 4), (256, 8192, 1), (4096, 262144, 1)):
         yield Row(f"growth/{low}-{high}/{threads}t", "growth", "growth", (str(low), str(high), str(threads),
                                                                         "{operations}"), 512 * 1024)
@@ -160,6 +164,8 @@ def _behaviours() -> Iterator[Row]:
     yield Row("idle/16-1024/1000t", "idle", "threads_idle", ("16", "1024", "4", "{operations}", "1000"), 100)
     yield Row("idle/16-32768/1000t", "idle", "threads_idle", ("16", "32768", "1", "{operations}", "1000"), 100)
     yield Row("give-back/16-262144/1GiB/4t", "give-back", "give_back", ("16", "262144", "1024", "4"), 1)
+    yield Row("give-back/16-262144/1GiB/4t/bursts", "give-back", "give_back", ("16", "262144", "1024", "4", "{operations}"),
+              20)
     yield Row("startup/true", "startup", "startup", ("{operations}", "{library}", "/bin/true"), 1000)
 
 

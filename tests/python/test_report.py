@@ -78,7 +78,7 @@ def test_other_builds_are_not_mixed(file, monkeypatch):
     monkeypatch.setattr(comparison.machine, "digest", lambda library: "another build")
     write(file, ["bulk/16/lifo"], {"hakmem": 1.0})
     made = text(page(file))
-    assert "1 comparisons of another machine, kernel, C library or build of hakmem" in made
+    assert "1 comparisons of another machine, kernel, C library, build of hakmem, or choice of huge pages" in made
     assert "bulk/16/lifo" in made and "tiny/8-64/400/1t" not in made
 
 

@@ -1,5 +1,6 @@
 """hakmem bench: every suite and the real programs, under hakmem and its peers."""
 
+import enum
 import json
 import tempfile
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from hakmem import comparison, figures, peers, places, suites, tables, verdicts, workloads
+from hakmem import comparison, figures, machine, peers, places, suites, tables, verdicts, workloads
 from hakmem import programs as real
 from hakmem import run as runner
 from hakmem.allocator import Allocator
@@ -31,6 +32,14 @@ from hakmem.commands.common import (
 
 RUNS, QUICK_RUNS = 7, 2
 PROGRAMS = "programs"  # the suite of real programs
+
+
+class HugePages(enum.StrEnum):
+    """Whose huge pages a measurement has."""
+
+    DEFAULT = "default"
+    OFF = "off"
+    OWN = "own"
 
 
 @dataclass
@@ -71,6 +80,8 @@ def bench(
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="The tables as Markdown.")] = None,
     instructions: Annotated[bool, typer.Option("--instructions", help="Count instructions of an operation by callgrind, "
                                                                       "in place of time: exact, and slow.")] = False,
+    huge_pages: Annotated[HugePages, typer.Option(help="default: as each allocator does; off: none for anybody; own: each "
+                                                       "allocator's own option for them is on.")] = HugePages.DEFAULT,
     list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
 ) -> None:
     """Measures time and memory of every suite under each allocator, interleaved, each run in a process of its own.
@@ -82,12 +93,17 @@ def bench(
     if plan is None:
         return
     plan.compared = allocators_of(allocators, libraries_of(lib))
+    if huge_pages == HugePages.OFF and not machine.refuse_huge_pages():
+        raise fail("--huge-pages off: this kernel does not let a process refuse them")
+    if huge_pages == HugePages.OWN:
+        plan.compared = [peers.with_huge_pages(one) for one in plan.compared]
     if instructions:
         _count_instructions(plan, as_json)
         return
     empty = peers.empty_library() if any(row.suite == "startup" for row in plan.rows) else None
     plan.shown = [*plan.compared, empty] if empty else plan.compared
-    recorder = comparison.Recorder(records, plan.shown, {"runs": plan.runs, "quick": quick, "quiet": look_at_the_machine()})
+    recorder = comparison.Recorder(records, plan.shown, {"runs": plan.runs, "quick": quick, "huge_pages": huge_pages.value,
+                                                               "quiet": look_at_the_machine()})
     results, stopped = _measure(plan, recorder)
     _print(plan, results, as_json, markdown)
     errors.print(f"{plan.runs} runs each{', quick: not for figures' if quick else ''}; glibc {peers.glibc().version}; "

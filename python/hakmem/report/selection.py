@@ -36,7 +36,8 @@ class Selection:
 def _key(comparison: Comparison) -> tuple:
     machine = comparison.head["machine"]
     subject = next((one["sha256"] for one in comparison.allocators if one["name"] == figures.HAKMEM), None)
-    return (machine["cpu"], machine["kernel"], machine["glibc"], subject)
+    huge_pages = comparison.head["settings"].get("huge_pages", "default")
+    return (machine["cpu"], machine["kernel"], machine["glibc"], subject, huge_pages)
 
 
 def select(comparisons: Iterable[Comparison], with_quick: bool) -> Selection | None:
@@ -50,7 +51,8 @@ def select(comparisons: Iterable[Comparison], with_quick: bool) -> Selection | N
     if len(usable) > len(full):
         selection.left_out.append(f"{len(usable) - len(full)} quick comparisons, whose figures are for a look only")
     if others:
-        selection.left_out.append(f"{len(others)} comparisons of another machine, kernel, C library or build of hakmem")
+        selection.left_out.append(f"{len(others)} comparisons of another machine, kernel, C library, build of hakmem, or "
+                                  "choice of huge pages")
     older = 0
     for comparison in reversed(full):  # the newest first
         if _key(comparison) != key:
