@@ -46,6 +46,7 @@
 #include "slab/put.c"
 
 #include "big/mapping.c"
+#include "big/kept.c"
 
 #include "big/sites.c"
 

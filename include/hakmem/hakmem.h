@@ -83,6 +83,7 @@ struct hakmem_stats {
     uint64_t reused_bytes;    // of what was retained, used again: each page of it a page fault less
     size_t allowance_bytes;   // that may be retained beyond retain_min and retain_share, since they were needed again
     size_t huge_bytes;        // of groups in use, as a whole, for which huge pages are asked
+    uint64_t kept_hits;       // requests above 1 MiB that the block served which their thread kept
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.

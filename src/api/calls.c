@@ -26,9 +26,10 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
     if (bytes > PTRDIFF_MAX)
         return NULL;
     struct heap *heap = heap_enter();
-    void *block = big_take(bytes, align, site, zeroed);
+    struct kept *kept = heap != NULL ? &heap->kept : NULL;
+    void *block = big_take(bytes, align, site, zeroed, kept);
     if (UNLIKELY(block == NULL) && heap_trim(0))
-        block = big_take(bytes, align, site, zeroed);
+        block = big_take(bytes, align, site, zeroed, kept);
     heap_leave(heap);
     return block;
 }
@@ -36,7 +37,7 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
 // False: no big block starts there.
 static bool give_big(void *block) {
     struct heap *heap = heap_enter();
-    bool given = big_give(block);
+    bool given = big_give(block, heap != NULL ? &heap->kept : NULL);
     heap_leave(heap);
     return given;
 }
@@ -67,7 +68,8 @@ void *call_malloc_big(size_t bytes, uintptr_t site) {
 
 // A pointer in the window where no block starts.
 static COLD void report_no_block(const void *block) {
-    bool inside = load_relaxed(&window.info[window_slice_of(block)]) != 0;
+    intptr_t info = load_relaxed(&window.info[window_slice_of(block)]);
+    bool inside = info != 0 && !window_is_kept(info);
     fault_report(inside ? FAULT_misaligned_pointer : FAULT_invalid_pointer, block, 0);
 }
 
@@ -183,7 +185,21 @@ static COLD void *realloc_no_block(void *block, size_t bytes) {
     return NULL;
 }
 
-void *call_realloc(void *block, size_t bytes) {
+// In place while the block fits and at most half of it would lie idle.
+static bool stays(size_t old_bytes, size_t bytes) {
+    return bytes - 1 < old_bytes && (bytes > old_bytes / 2 || old_bytes <= 4 * BLOCK_ALIGN); // 0 is no size
+}
+
+// Usable bytes of a block whose class this thread sees, else 0: without a look at its slab.
+static size_t bytes_in_view(const void *block) {
+    size_t slice = window_slice_of(block);
+    if (UNLIKELY(slice >= thread_stacks.limit))
+        return 0;
+    return class_bytes(load_fast(&thread_stacks.view[slice * TAG_COUNT]));
+}
+
+// Everything else.
+static __attribute__((noinline)) void *realloc_otherwise(void *block, size_t bytes, uintptr_t site) {
     if (block == NULL)
         return call_malloc(bytes);
     if (bytes == 0) {
@@ -196,10 +212,7 @@ void *call_realloc(void *block, size_t bytes) {
     if (UNLIKELY(old_bytes == 0))
         return realloc_no_block(block, bytes);
     if (old_bytes <= CLASS_LARGE_MAX) {
-        // In place while the block fits and at most half of it would lie idle.
-        if (bytes <= old_bytes && (bytes > old_bytes / 2 || old_bytes <= 4 * BLOCK_ALIGN))
-            return block;
-        return move_block(block, old_bytes, bytes);
+        return stays(old_bytes, bytes) ? block : move_block(block, old_bytes, bytes);
     }
     if (bytes > CLASS_LARGE_MAX) {
         void *resized = resize_big(block, bytes);
@@ -207,7 +220,13 @@ void *call_realloc(void *block, size_t bytes) {
             return resized;
         if (bytes < REALLOC_MAPPING_BYTES)
             return move_block(block, old_bytes, bytes);
-        return move_run(block, old_bytes, bytes, CALL_SITE);
+        return move_run(block, old_bytes, bytes, site);
     }
     return move_block(block, old_bytes, bytes);
+}
+
+void *call_realloc(void *block, size_t bytes) {
+    if (LIKELY(stays(bytes_in_view(block), bytes)))
+        return block;
+    return realloc_otherwise(block, bytes, CALL_SITE);
 }

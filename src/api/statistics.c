@@ -26,6 +26,8 @@ static void add_class(struct statistics_class *sum, const struct heap *heap, uns
 static void add_heap(struct heap *heap, void *context) {
     struct statistics *sum = context;
     sum->threads += heap->stacks != NULL;
+    sum->kept_hits += load_relaxed(&heap->kept.hits);
+    sum->kept_bytes += kept_bytes(&heap->kept);
     for (unsigned i = 0; i < CLASS_COUNT; i++)
         add_class(&sum->classes[i], heap, i);
 }
@@ -89,6 +91,9 @@ static void fill_full(struct hakmem_stats *full) {
     *full = (struct hakmem_stats){.size = sizeof *full};
     fill_classes(full);
     full->allocated_bytes += mappings.bytes;
+    full->allocated_bytes -= sums.kept_bytes < full->allocated_bytes ? sums.kept_bytes : full->allocated_bytes; // Z3
+    full->cached_bytes += sums.kept_bytes;
+    full->kept_hits = sums.kept_hits;
     full->mapped_bytes = (runs.in_use_slices + runs.free_slices) * SLICE_BYTES + mappings.bytes;
     full->mapped_bytes += cache.bytes + cache.clean_bytes;
     full->resident_bytes = os_resident_bytes();
@@ -127,7 +132,7 @@ struct field {
     uint64_t value;
 };
 
-#define FIELDS_MOST 28
+#define FIELDS_MOST 29
 
 static unsigned list_fields(const struct hakmem_stats *full, struct field *fields) {
     const struct field all[] = {
@@ -158,6 +163,7 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"reused_bytes", full->reused_bytes},
         {"allowance_bytes", full->allowance_bytes},
         {"huge_bytes", full->huge_bytes},
+        {"kept_hits", full->kept_hits},
     };
     _Static_assert(COUNT_OF(all) <= FIELDS_MOST, "there is room for all");
     memcpy(fields, all, sizeof all);

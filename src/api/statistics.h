@@ -17,6 +17,8 @@ struct statistics_class {
 struct statistics {
     struct statistics_class classes[CLASS_COUNT];
     uint64_t threads;
+    uint64_t kept_hits;
+    size_t kept_bytes;
     struct site big_sites[STATISTICS_SITES]; // those that asked most often
     unsigned big_site_count;
 };

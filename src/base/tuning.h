@@ -196,6 +196,10 @@
 // Mappings at a time from which on smaller blocks are runs after all: a quarter of the kernel's vm.max_map_count.
 #define BIG_MAPPINGS_MOST (16 * 1024)
 
+// The block that a thread keeps, at most; and those of all threads.
+#define KEPT_BYTES (4 * MIB)
+#define KEPT_ALL_BYTES (64 * MIB)
+
 // --- BigCache -------------------------------------------------------------------------------------------------------
 #define CACHE_CLASS_COUNT 121 // eight to a doubling: up to 16 GiB
 #define CACHE_FIFO_BYTES (2 * MIB)

@@ -27,7 +27,7 @@ static size_t run_slices(const void *block) {
     if (!window_contains(block) || ((uintptr_t)block & (SLICE_BYTES - 1)) != 0)
         return 0;
     intptr_t info = load_relaxed(&window.info[window_slice_of(block)]);
-    return info < 0 && info != SLICE_RUN_INSIDE ? (size_t)-info : 0;
+    return info < 0 && info != SLICE_RUN_INSIDE && !window_is_kept(info) ? (size_t)-info : 0;
 }
 
 static void *run_take(size_t bytes, size_t align, bool *zeroed) {
@@ -92,7 +92,50 @@ static void prefault(void *block, size_t bytes) {
     os_populate((void *)start, bits_align_up((uintptr_t)block + bytes, os_facts.page_bytes) - start);
 }
 
-void *big_take(size_t bytes, size_t align, uintptr_t site, bool *zeroed) {
+// A kept block goes home.
+void big_give_kept(uintptr_t block) {
+    struct mapping hidden;
+    size_t first = window_slice_of((void *)block);
+    if (window_contains((void *)block)) {
+        run_give(first, (size_t)(load_relaxed(&window.info[first]) - SLICE_RUN_KEPT));
+    } else {
+        mapping_hide_kept(block, &hidden);
+        cache_put(&hidden);
+    }
+}
+
+void big_let_go(struct kept *kept) {
+    uintptr_t block = kept_take(kept);
+    if (block != 0)
+        big_give_kept(block);
+}
+
+// Length of the block that serves a request; 0: it is not known before.
+static size_t kept_length(size_t bytes, bool has_run) {
+    if (has_run)
+        return bits_align_up(bytes, SLICE_BYTES);
+    unsigned class_index = cache_class_of(bytes);
+    return class_index != CACHE_NO_CLASS ? cache_class_bytes(class_index) : 0;
+}
+
+// The thread's kept block, if it has the right length; NULL: it has none, or no more.
+static void *take_kept(struct kept *kept, size_t length, uintptr_t site) {
+    bool fits = length == kept->granted;
+    uintptr_t block = kept_take(kept);
+    kept_note_request(kept, length);
+    if (block != 0 && !fits)
+        big_give_kept(block);
+    if (block == 0 || !fits)
+        return NULL;
+    count_add(&kept->hits, 1);
+    if (window_contains((void *)block))
+        store_relaxed(&window.info[window_slice_of((void *)block)], -(intptr_t)(length >> SLICE_SHIFT));
+    else
+        mapping_show_kept(block, site);
+    return (void *)block;
+}
+
+void *big_take(size_t bytes, size_t align, uintptr_t site, bool *zeroed, struct kept *kept) {
     void *block = NULL;
     bytes = bytes == 0 ? 1 : bytes; // an aligned block of no bytes is a block nonetheless
     // A run's address is a multiple of what its slice's number is, up to the window's own alignment.
@@ -100,6 +143,13 @@ void *big_take(size_t bytes, size_t align, uintptr_t site, bool *zeroed) {
     bool has_run = bytes < options.big_threshold && !closed;
     // Each mapping may be one of the few that the kernel lets a process have.
     bool too_many = bytes < BIG_THRESHOLD_MAX_BYTES && mapping_count().blocks >= BIG_MAPPINGS_MOST;
+    if (kept != NULL && align <= os_facts.page_bytes) {
+        block = take_kept(kept, kept_length(bytes, has_run || too_many), site);
+        if (block != NULL) {
+            *zeroed = false;
+            return block;
+        }
+    }
     if ((has_run || too_many) && align <= GROUP_BYTES)
         block = run_take(bytes, align, zeroed);
     if (block == NULL)
@@ -116,18 +166,34 @@ size_t big_usable_bytes(const void *block) {
     return mapping_find(block, &found) ? found.bytes : 0;
 }
 
-bool big_give(void *block) {
-    struct mapping hidden;
-    if (!window_contains(block)) {
-        bool given = mapping_hide(block, &hidden);
-        if (given)
-            cache_put(&hidden);
-        return given;
+static bool give_mapping(const void *block, struct kept *kept) {
+    struct mapping seen, hidden;
+    if (!mapping_find(block, &seen))
+        return false;
+    if (kept != NULL && kept_accepts(kept, seen.start == seen.block ? seen.bytes : 0)) {
+        if (!mapping_keep(&seen))
+            return false;
+        kept_put(kept, seen.block);
+        return true;
     }
-    size_t slices = run_slices(block);
+    bool given = mapping_hide(block, &hidden);
+    if (given)
+        cache_put(&hidden);
+    return given;
+}
+
+bool big_give(void *block, struct kept *kept) {
+    if (!window_contains(block))
+        return give_mapping(block, kept);
+    size_t slices = run_slices(block), first = window_slice_of(block);
     if (slices == 0)
         return false;
-    run_give(window_slice_of(block), slices);
+    if (kept != NULL && kept_accepts(kept, slices << SLICE_SHIFT)) {
+        store_relaxed(&window.info[first], SLICE_RUN_KEPT + (intptr_t)slices);
+        kept_put(kept, (uintptr_t)block);
+    } else {
+        run_give(first, slices);
+    }
     return true;
 }
 
@@ -135,7 +201,8 @@ static void *run_resize(void *block, size_t bytes) {
     size_t first = window_slice_of(block);
     size_t old_slices = run_slices(block);
     size_t slices = (bytes + SLICE_BYTES - 1) >> SLICE_SHIFT;
-    if (slices > old_slices && !runs_take_behind(first + old_slices, slices - old_slices))
+    bool zeroed;
+    if (slices > old_slices && !runs_take_at(first + old_slices, slices - old_slices, &zeroed))
         return NULL;
     if (slices > old_slices)
         run_mark(first, slices, old_slices);

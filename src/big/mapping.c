@@ -69,16 +69,24 @@ static bool entry_add(const struct mapping *mapping) {
     return true;
 }
 
-// True for the one thread that cleared the entry.
-static bool entry_clear(const struct mapping *seen) {
+// True for the one thread that cleared the entry's address.
+static bool entry_close(const struct mapping *seen) {
     struct mapping *leaf = leaf_find(seen->block);
     uintptr_t expected = seen->block;
-    if (leaf == NULL ||
-        !swap_acquire(&entry_of(leaf, seen->block)->block, expected, 0)) // acquire: one of two frees wins
-        return false;
+    return leaf != NULL &&
+           swap_acquire(&entry_of(leaf, seen->block)->block, expected, 0); // acquire: one of two frees wins
+}
+
+static void count_out(const struct mapping *mapping) {
     shared_add(&mapping_blocks, -(size_t)1);
-    shared_add(&mapping_bytes, -seen->bytes);
-    return true;
+    shared_add(&mapping_bytes, -mapping->bytes);
+}
+
+static bool entry_clear(const struct mapping *seen) {
+    bool cleared = entry_close(seen);
+    if (cleared)
+        count_out(seen);
+    return cleared;
 }
 
 bool mapping_find(const void *block, struct mapping *found) {
@@ -139,6 +147,24 @@ bool mapping_hide(const void *block, struct mapping *hidden) {
         return false;
     runs_note_outside(-(ptrdiff_t)hidden->bytes, 0);
     return true;
+}
+
+bool mapping_keep(const struct mapping *seen) {
+    return entry_close(seen);
+}
+
+void mapping_show_kept(uintptr_t block, uintptr_t site) {
+    struct mapping *entry = entry_of(leaf_find(block), block);
+    store_relaxed(&entry->site, site);
+    store_release(&entry->block, block); // release: as in entry_add
+}
+
+void mapping_hide_kept(uintptr_t block, struct mapping *hidden) {
+    const struct mapping *entry = entry_of(leaf_find(block), block);
+    *hidden =
+        (struct mapping){block, load_relaxed(&entry->start), load_relaxed(&entry->bytes), load_relaxed(&entry->site)};
+    count_out(hidden);
+    runs_note_outside(-(ptrdiff_t)hidden->bytes, 0);
 }
 
 void *mapping_show(const struct mapping *hidden) {

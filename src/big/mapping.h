@@ -27,6 +27,11 @@ INTERNAL bool mapping_find(const void *block, struct mapping *found);
 INTERNAL bool mapping_hide(const void *block, struct mapping *hidden);
 // Puts a hidden one back; NULL: no memory for the table, and nothing has changed.
 INTERNAL void *mapping_show(const struct mapping *hidden);
+// Takes a block out of the table that stays counted, and is to come back as it is; false: no block starts there.
+INTERNAL bool mapping_keep(const struct mapping *seen);
+// Puts it back for another call site, or makes it a hidden one.
+INTERNAL void mapping_show_kept(uintptr_t block, uintptr_t site);
+INTERNAL void mapping_hide_kept(uintptr_t block, struct mapping *hidden);
 // Grows or shrinks a hidden one; false: nothing has changed.
 INTERNAL bool mapping_fit(struct mapping *hidden, size_t bytes);
 // Unmaps a hidden one.

@@ -75,6 +75,8 @@ void heap_unlease(struct slab **lease) {
 
 void heap_empty(struct heap *heap) {
     heap_flush_outbox(heap);
+    big_let_go(&heap->kept);
+    kept_end(&heap->kept);
     for (unsigned i = 0; i < CLASS_COUNT; i++) {
         while (heap->classes[i].parked != NULL)
             heap_flush_parked(heap, i);

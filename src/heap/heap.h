@@ -12,6 +12,7 @@
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 
+#include "big/big.h"
 #include "heap/stacks.h"
 #include "slab/put.h"
 
@@ -56,6 +57,7 @@ struct heap {
 #ifdef HAKMEM_TLS_POINTER
     struct stacks own_stacks; // what the thread's pointer points to
 #endif
+    struct kept kept;
     void **spare_cells;     // each holds the next in its lowest slot
     size_t granted_bytes;   // what all stacks can hold: sum of depth * block size, and what is parked
     uint32_t turn;          // refills and flushes so far

@@ -8,6 +8,8 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
+#define TRIM_BLOCKS 32 // taken at a time
+
 enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_STARTED };
 
 static uint32_t process_state;
@@ -65,6 +67,30 @@ bool heap_process_start(void) {
     return process_start_slow();
 }
 
+// Blocks that threads kept.
+struct taken {
+    unsigned count;
+    uintptr_t blocks[TRIM_BLOCKS];
+};
+
+static void take_kept_of(struct heap *heap, void *context) {
+    struct taken *taken = context;
+    uintptr_t block = taken->count < TRIM_BLOCKS ? kept_take(&heap->kept) : 0;
+    if (block != 0)
+        taken->blocks[taken->count++] = block;
+}
+
+// They go home without the registry's lock: that may purge.
+static void give_all_kept(void) {
+    struct taken taken;
+    for (taken.count = TRIM_BLOCKS; taken.count == TRIM_BLOCKS;) {
+        taken.count = 0;
+        heap_for_each(take_kept_of, &taken);
+        for (unsigned i = 0; i < taken.count; i++)
+            big_give_kept(taken.blocks[i]);
+    }
+}
+
 bool heap_trim(size_t keep_bytes) {
     if (!heap_process_start())
         return false;
@@ -73,6 +99,7 @@ bool heap_trim(size_t keep_bytes) {
     if (heap != NULL)
         heap_look_around(heap, CLASS_NONE);
     transfer_empty_all(heap != NULL ? heap : registry.spare);
+    give_all_kept();
     bool purged = keep_bytes == 0 && sparse_trim();
     purged = cache_trim(keep_bytes) || purged;
     size_t cached = cache_count().bytes;

@@ -84,21 +84,25 @@ static void group_update(size_t number) {
     index_purgeable(number, PURGEABLE_EASILY, retained && (!group->is_huge || group->free == GROUP_WHOLE));
 }
 
+// How many of these slices lie in the first one's group.
+static unsigned length_in_group(size_t first, size_t slices) {
+    unsigned rest = GROUP_SLICES - (unsigned)(first % GROUP_SLICES);
+    return slices < rest ? (unsigned)slices : rest;
+}
+
 void groups_visit(size_t first, size_t slices, void (*change)(struct group *, uint32_t mask)) {
-    while (slices > 0) {
-        unsigned start = (unsigned)(first % GROUP_SLICES);
-        unsigned length = slices < GROUP_SLICES - start ? (unsigned)slices : GROUP_SLICES - start;
-        change(&groups[first / GROUP_SLICES], group_mask(start, length));
+    for (unsigned length; slices > 0; first += length, slices -= length) {
+        length = length_in_group(first, slices);
+        change(&groups[first / GROUP_SLICES], group_mask(first % GROUP_SLICES, length));
         group_update(first / GROUP_SLICES);
-        first += length;
-        slices -= length;
     }
 }
 
 bool groups_are_zero(size_t first, size_t slices) {
-    for (size_t slice = first; slice < first + slices; slice++) {
-        const struct group *group = &groups[slice / GROUP_SLICES];
-        if (((group->clean | group->marked) >> (slice % GROUP_SLICES) & 1) == 0)
+    for (unsigned length; slices > 0; first += length, slices -= length) {
+        length = length_in_group(first, slices);
+        const struct group *group = &groups[first / GROUP_SLICES];
+        if ((~(group->clean | group->marked) & group_mask(first % GROUP_SLICES, length)) != 0)
             return false;
     }
     return true;
@@ -187,9 +191,11 @@ size_t groups_find(size_t slices, size_t align) {
 bool groups_are_free(size_t first, size_t slices) {
     if (first + slices > group_count * GROUP_SLICES)
         return false;
-    for (size_t slice = first; slice < first + slices; slice++)
-        if ((groups[slice / GROUP_SLICES].free >> (slice % GROUP_SLICES) & 1) == 0)
+    for (unsigned length; slices > 0; first += length, slices -= length) {
+        length = length_in_group(first, slices);
+        if ((~groups[first / GROUP_SLICES].free & group_mask(first % GROUP_SLICES, length)) != 0)
             return false;
+    }
     return true;
 }
 

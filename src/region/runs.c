@@ -247,13 +247,14 @@ size_t runs_take(size_t slices, size_t align, bool *zeroed) {
     return NO_SLICE;
 }
 
-bool runs_take_behind(size_t end, size_t slices) {
+bool runs_take_at(size_t first, size_t slices, bool *zeroed) {
     struct huge_change change = {0};
     lock_acquire(&runs_lock);
-    bool taken = !retain_is_above_hard_limit(slices) && groups_are_free(end, slices);
+    bool taken = !retain_is_above_hard_limit(slices) && groups_are_free(first, slices);
     if (taken) {
-        change = groups_choose(end, slices);
-        groups_visit(end, slices, group_free_to_used);
+        *zeroed = groups_are_zero(first, slices);
+        change = groups_choose(first, slices);
+        groups_visit(first, slices, group_free_to_used);
     }
     lock_release(&runs_lock);
     huge_tell(&change);

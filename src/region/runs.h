@@ -35,8 +35,8 @@ struct runs_totals {
 INTERNAL size_t runs_take(size_t slices, size_t align, bool *zeroed);
 // Gives slices back; their words are 0 already.
 INTERNAL void runs_give(size_t first, size_t slices);
-// Takes the free slices right behind a run; false where they are not free.
-INTERNAL bool runs_take_behind(size_t end, size_t slices);
+// The same of exactly these slices; false where they are not free.
+INTERNAL bool runs_take_at(size_t first, size_t slices, bool *zeroed);
 // Purges retained slices until at most `keep_bytes` are left; true if something was given back.
 INTERNAL bool runs_purge(size_t keep_bytes);
 // Bytes by which what is retained, and `idle_bytes` more in slices in use, exceed the bound.

@@ -14,9 +14,12 @@ INTERNAL struct window window;
 // Places of strangers that one growth steps over.
 #define WINDOW_STEPS_OVER 16
 
-static size_t window_slices;        // usable so far
-static bool window_is_reserved;     // its addresses are all ours already: commit; else map as it grows
-static uintptr_t window_view_table; // page that the views begin in
+static size_t window_slices;    // usable so far
+static bool window_is_reserved; // its addresses are all ours already: commit; else map as it grows
+// Each of the tables begins in its page here. Blocks of whole pages are often written at their pages' starts: those
+// lines evict each other from a processor's caches, and a load that agrees with a store under way in its lowest 12 bits
+// waits. What small heaps use of the tables, the beginning, lies elsewhere.
+#define WINDOW_TABLE_OFFSET 1280
 static uintptr_t window_group_records;
 static uintptr_t window_index_records;
 static size_t window_table_slices; // slices that the committed tables cover
@@ -24,33 +27,30 @@ static size_t window_table_slices; // slices that the committed tables cover
 // The tables are committed for this many slices at a time: a page or more of each.
 #define WINDOW_TABLE_STEP_SLICES ((size_t)16384) // 1 GiB of window
 
-// Where in a page the views begin. Blocks of whole pages are often written at their pages' starts, and a processor may
-// hold a load back that agrees with a store under way in its lowest 12 bits: views of the lowest slices, which small
-// heaps use, do not lie there.
-#define WINDOW_VIEW_OFFSET 1280
-
-static size_t window_round_table(size_t bytes) {
-    return bits_align_up(bytes, os_facts.page_bytes);
+// Whole pages that hold so many bytes of a table.
+static size_t window_table_bytes(size_t bytes) {
+    return bits_align_up(WINDOW_TABLE_OFFSET + bytes, os_facts.page_bytes);
 }
 
 static bool window_reserve_tables(void) {
     size_t slices = window.limit;
     size_t groups = slices / GROUP_SLICES;
-    size_t views = window_round_table(WINDOW_VIEW_OFFSET + slices * TAG_COUNT);
-    size_t info = window_round_table(slices * sizeof(uintptr_t));
-    size_t records = window_round_table(groups * WINDOW_GROUP_RECORD_BYTES);
-    size_t index = window_round_table((groups / 64 + 1) * WINDOW_INDEX_RECORD_BYTES);
+    size_t views = window_table_bytes(slices * TAG_COUNT);
+    size_t info = window_table_bytes(slices * sizeof(uintptr_t));
+    size_t records = window_table_bytes(groups * WINDOW_GROUP_RECORD_BYTES);
+    size_t index = window_table_bytes((groups / 64 + 1) * WINDOW_INDEX_RECORD_BYTES);
     size_t guard = os_facts.page_bytes;
     char *tables = os_reserve(views + info + records + index + 5 * guard);
     if (tables == NULL)
         return false;
-    window_view_table = (uintptr_t)tables + guard;
-    window.views = (uint8_t *)window_view_table + WINDOW_VIEW_OFFSET;
-    window.info = (intptr_t *)(void *)(tables + 2 * guard + views);
-    window_group_records = (uintptr_t)tables + 3 * guard + views + info;
-    window_index_records = (uintptr_t)tables + 4 * guard + views + info + records;
-    return os_commit((void *)window_index_records, index) == 0 &&
-           os_commit_readable((void *)window_view_table, views) == 0 && os_commit_readable(window.info, info) == 0;
+    char *view_table = tables + guard, *info_table = view_table + views + guard;
+    char *record_table = info_table + info + guard, *index_table = record_table + records + guard;
+    window.views = (uint8_t *)view_table + WINDOW_TABLE_OFFSET;
+    window.info = (intptr_t *)(void *)(info_table + WINDOW_TABLE_OFFSET);
+    window_group_records = (uintptr_t)record_table + WINDOW_TABLE_OFFSET;
+    window_index_records = (uintptr_t)index_table + WINDOW_TABLE_OFFSET;
+    return os_commit(index_table, index) == 0 && os_commit_readable(view_table, views) == 0 &&
+           os_commit_readable(info_table, info) == 0;
 }
 
 // Commits each table's part for slices [window_table_slices, slices).
@@ -61,19 +61,18 @@ static bool window_commit_tables(size_t slices) {
     if (slices > window.limit)
         slices = window.limit;
     struct {
-        uintptr_t start;
-        size_t offset; // of the first group's
+        uintptr_t start; // of what the first group needs
         size_t bytes_per_group;
     } tables[] = {
-        {window_view_table, WINDOW_VIEW_OFFSET, (size_t)TAG_COUNT * GROUP_SLICES},
-        {(uintptr_t)window.info, 0, sizeof(uintptr_t) * GROUP_SLICES},
-        {window_group_records, 0, WINDOW_GROUP_RECORD_BYTES},
+        {(uintptr_t)window.views, (size_t)TAG_COUNT * GROUP_SLICES},
+        {(uintptr_t)window.info, sizeof(uintptr_t) * GROUP_SLICES},
+        {window_group_records, WINDOW_GROUP_RECORD_BYTES},
     };
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
-        size_t old_bytes = tables[i].offset + window_table_slices / GROUP_SLICES * tables[i].bytes_per_group;
-        size_t from = bits_align_down(old_bytes, os_facts.page_bytes);
-        size_t to = window_round_table(tables[i].offset + slices / GROUP_SLICES * tables[i].bytes_per_group);
-        if (os_commit((void *)(tables[i].start + from), to - from) != 0)
+        uintptr_t old_end = tables[i].start + window_table_slices / GROUP_SLICES * tables[i].bytes_per_group;
+        uintptr_t end = tables[i].start + slices / GROUP_SLICES * tables[i].bytes_per_group;
+        uintptr_t from = bits_align_down(old_end, os_facts.page_bytes);
+        if (os_commit((void *)from, bits_align_up(end, os_facts.page_bytes) - from) != 0)
             return false;
     }
     window_table_slices = slices;

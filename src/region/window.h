@@ -22,6 +22,12 @@
 // What a slice's info says: 0: not ours; above 0: the address of its slab's descriptor; below 0: it is part of a run
 // that is one block: minus the run's length on the first slice, SLICE_RUN_INSIDE on the others.
 #define SLICE_RUN_INSIDE INTPTR_MIN
+// Plus the length, on the first slice: it was such a block, and a thread keeps it (big/kept.h).
+#define SLICE_RUN_KEPT (INTPTR_MIN / 2)
+
+ALWAYS_INLINE bool window_is_kept(intptr_t info) {
+    return info >= SLICE_RUN_KEPT && info < SLICE_RUN_KEPT / 2;
+}
 
 struct window {
     uintptr_t base; // multiple of the group size

@@ -145,7 +145,7 @@ MUTANTS = [
     Mutant("a free slab is never reclaimed", "slab/put.c", "depot_reclaim(slab, now, class_index);", ";"),
     Mutant("slices go before their table entries", "slab/slab.c",
            "    for (unsigned i = 0; i < row->slices; i++) {\n        window_show_all(first + i, CLASS_NONE);",
-           "    runs_give(first, row->slices);\n    runs_take_behind(first, row->slices);\n"
+           "    runs_give(first, row->slices);\n    runs_take_at(first, row->slices, &(bool){0});\n"
            "    for (unsigned i = 0; i < row->slices; i++) {\n        window_show_all(first + i, CLASS_NONE);"),
     Mutant("the descriptor goes before the generation grows", "slab/slab.c",
            "    uint64_t generation = slab_generation_of(word) + 1;",

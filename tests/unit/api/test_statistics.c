@@ -157,7 +157,8 @@ static void json_and_text_have_every_field_and_every_counter(void **state) {
                                          "released_bytes",
                                          "reused_bytes",
                                          "allowance_bytes",
-                                         "huge_bytes"};
+                                         "huge_bytes",
+                                         "kept_hits"};
     // All but `size`, all of them 64 bits.
     assert_int_equal(COUNT_OF(fields), sizeof(struct hakmem_stats) / sizeof(uint64_t) - 1);
     for (size_t i = 0; i < COUNT_OF(fields); i++) {

@@ -18,7 +18,7 @@ static const size_t sizes[] = {
 
 static void *take(size_t bytes, size_t align) {
     bool zeroed;
-    void *block = big_take(bytes, align, 0, &zeroed);
+    void *block = big_take(bytes, align, 0, &zeroed, NULL);
     assert_non_null(block);
     assert_int_equal((uintptr_t)block % align, 0);
     assert_true(big_usable_bytes(block) >= bytes);
@@ -46,7 +46,7 @@ static void small_ones_are_runs_and_large_ones_mappings(void **state) {
         size_t waste = big_usable_bytes(block) - sizes[i];
         assert_true(waste < (sizes[i] < BIG_THRESHOLD_BYTES ? SLICE_BYTES : sizes[i] / 8));
         mark(block, big_usable_bytes(block), 'x');
-        assert_true(big_give(block));
+        assert_true(big_give(block, NULL));
     }
     assert_int_equal(runs_count().in_use_slices, 0);
     assert_int_equal(mapping_count().blocks, 0);
@@ -59,7 +59,7 @@ static void blocks_are_aligned_as_asked(void **state) {
         for (unsigned i = 0; i < COUNT_OF(blocks); i++)
             blocks[i] = take(i == 0 ? 1 : i * 3 * MIB, align);
         for (unsigned i = 0; i < COUNT_OF(blocks); i++)
-            assert_true(big_give(blocks[i]));
+            assert_true(big_give(blocks[i], NULL));
     }
     assert_int_equal(runs_count().in_use_slices, 0);
 }
@@ -71,14 +71,14 @@ static void what_is_called_zeroed_is_zero(void **state) {
     for (unsigned i = 0; i < (SANITIZED ? 60 : 200); i++) {
         bool zeroed = false;
         size_t bytes = sizes[random_below(&random, COUNT_OF(sizes))];
-        char *block = big_take(bytes, 1, 0, &zeroed);
+        char *block = big_take(bytes, 1, 0, &zeroed, NULL);
         assert_non_null(block);
         for (size_t offset = 0; zeroed && offset < bytes; offset += 1024)
             assert_int_equal(block[offset], 0);
         clean += zeroed;
         dirty += !zeroed;
         memset(block, 0xee, bytes < 3 * MIB ? bytes : 3 * MIB);
-        big_give(block);
+        big_give(block, NULL);
         if (random_below(&random, 20) == 0)
             runs_purge(0);
     }
@@ -92,12 +92,12 @@ static void only_the_start_of_a_block_is_one(void **state) {
         const size_t offsets[] = {1, 16, 4096, SLICE_BYTES, MIB, sizes[i] - 1};
         for (size_t k = 0; k < COUNT_OF(offsets); k++) {
             assert_int_equal(big_usable_bytes(block + offsets[k]), 0);
-            assert_false(big_give(block + offsets[k]));
+            assert_false(big_give(block + offsets[k], NULL));
             assert_null(big_resize(block + offsets[k], 3 * MIB));
         }
-        assert_true(big_give(block));
+        assert_true(big_give(block, NULL));
         assert_int_equal(big_usable_bytes(block), 0);
-        assert_false(big_give(block)); // once
+        assert_false(big_give(block, NULL)); // once
     }
 }
 
@@ -108,7 +108,7 @@ static void slab_slices_are_no_big_block(void **state) {
     window.info[first] = (intptr_t)&window; // any descriptor's address
     window_show_all(first, 1);
     assert_int_equal(big_usable_bytes(window_address(first)), 0);
-    assert_false(big_give(window_address(first)));
+    assert_false(big_give(window_address(first), NULL));
     window.info[first] = 0;
     window_show_all(first, CLASS_NONE);
     runs_give(first, 1);
@@ -118,7 +118,7 @@ static void addresses_of_others_are_no_big_block(void **state) {
     static int local;
     (void)state;
     assert_int_equal(big_usable_bytes(&local), 0);
-    assert_false(big_give(&local));
+    assert_false(big_give(&local, NULL));
     assert_null(big_resize(&local, 2 * MIB));
 }
 
@@ -126,7 +126,7 @@ static void try_far_addresses(void *context) {
     (void)context;
     for (size_t slice = window.limit - 1; slice > 0; slice /= 2) {
         MUST(big_usable_bytes(window_address(slice)) == 0);
-        MUST(!big_give(window_address(slice)));
+        MUST(!big_give(window_address(slice), NULL));
         MUST(big_resize(window_address(slice), 2 * MIB) == NULL);
     }
 }
@@ -152,7 +152,7 @@ static void a_run_grows_into_free_neighbours_and_gives_its_tail_back(void **stat
     assert_int_equal(runs_count().in_use_slices, in_use + 16);
     assert_int_equal(big_usable_bytes(block + 3 * MIB), 0);
     assert_true(is_marked(block, 3 * MIB, 'h'));
-    assert_true(big_give(block));
+    assert_true(big_give(block, NULL));
     assert_int_equal(runs_count().in_use_slices, in_use - 32);
 }
 
@@ -164,7 +164,7 @@ static void a_run_whose_neighbour_is_taken_stays_as_it_is(void **state) {
     assert_null(big_resize(block, 3 * MIB));
     assert_int_equal(big_usable_bytes(block), 2 * MIB);
     assert_true(is_marked(block, 2 * MIB, 'k'));
-    assert_true(big_give(block) && big_give(neighbour));
+    assert_true(big_give(block, NULL) && big_give(neighbour, NULL));
 }
 
 static void random_blocks_never_overlap(void **state) {
@@ -191,7 +191,7 @@ static void random_blocks_never_overlap(void **state) {
                 continue;
             assert_true(is_marked(block, kept, letter));
         } else {
-            assert_true(block == NULL || big_give(block));
+            assert_true(block == NULL || big_give(block, NULL));
             block = take(bytes, (size_t)1 << random_below(&random, 22)); // up to a group
         }
         held[which].block = block;
@@ -199,7 +199,7 @@ static void random_blocks_never_overlap(void **state) {
         mark(block, bytes, letter);
     }
     for (unsigned i = 0; i < BLOCKS; i++)
-        assert_true(held[i].block == NULL || big_give(held[i].block));
+        assert_true(held[i].block == NULL || big_give(held[i].block, NULL));
     assert_int_equal(runs_count().in_use_slices, in_use);
     assert_int_equal(mapping_count().bytes, mappings.bytes);
 }
@@ -231,11 +231,11 @@ static void prefaulted_blocks_are_resident(void **state) {
         bool zeroed;
         runs_purge(0);
         cache_trim(0);
-        char *block = big_take(bytes, 1, 0, &zeroed);
+        char *block = big_take(bytes, 1, 0, &zeroed, NULL);
         assert_true(zeroed && mincore(block, bytes, resident) == 0);
         for (size_t i = 0; i < bytes / os_facts.page_bytes; i++)
             assert_true(resident[i] & 1);
-        assert_true(big_give(block));
+        assert_true(big_give(block, NULL));
     }
     options.prefault = OPTION_PREFAULT_OFF;
 }
@@ -244,10 +244,63 @@ static void impossible_sizes_are_null(void **state) {
     bool zeroed;
     (void)state;
     errno = UNTOUCHED;
-    assert_null(big_take(PTRDIFF_MAX, 1, 0, &zeroed));
-    assert_null(big_take((size_t)1 << 47, 1, 0, &zeroed));
-    assert_null(big_take(MIB, (size_t)1 << 62, 0, &zeroed));
+    assert_null(big_take(PTRDIFF_MAX, 1, 0, &zeroed, NULL));
+    assert_null(big_take((size_t)1 << 47, 1, 0, &zeroed, NULL));
+    assert_null(big_take(MIB, (size_t)1 << 62, 0, &zeroed, NULL));
     assert_int_equal(errno, UNTOUCHED);
+}
+
+// Runs and mappings alike: a loop gets its block back without the heap's knowledge, and nobody else can see it
+// meanwhile.
+static void a_loop_keeps_its_block(void **state) {
+    static const size_t thresholds[] = {BIG_THRESHOLD_BYTES, BIG_LEAST_BYTES};
+    size_t threshold = options.big_threshold;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(thresholds); i++) {
+        struct kept kept = {0};
+        size_t before = runs_count().in_use_slices + mapping_count().blocks;
+        bool zeroed;
+        options.big_threshold = thresholds[i];
+        char *first = big_take(3 * MIB, 1, 1, &zeroed, &kept);
+        mark(first, 3 * MIB, 'x');
+        assert_true(big_give(first, &kept));
+        for (unsigned round = 0; round < 5; round++) {
+            char *block = big_take(3 * MIB, 1, 2, &zeroed, &kept);
+            assert_ptr_equal(block, first);
+            assert_false(zeroed);
+            assert_true(big_usable_bytes(block) >= 3 * MIB);
+            mark(block, 3 * MIB, 'y');
+            assert_true(big_give(block, &kept));
+            assert_int_equal(kept_bytes(&kept) > 0, 1);
+            assert_int_equal(big_usable_bytes(block), 0);
+            assert_false(big_give(block, &kept)); // twice
+        }
+        assert_int_equal(kept.hits, 4);
+        assert_true(runs_count().in_use_slices + mapping_count().blocks > before); // Z3
+        char *other = big_take(2 * MIB, 1, 2, &zeroed, &kept);                     // ends it
+        assert_int_equal(kept_bytes(&kept), 0);
+        assert_true(big_give(other, &kept));
+        big_let_go(&kept);
+        kept_end(&kept);
+        assert_int_equal(runs_count().in_use_slices + mapping_count().blocks, before);
+    }
+    options.big_threshold = threshold;
+    cache_trim(0);
+}
+
+static void whoever_trims_gets_a_kept_block(void **state) {
+    struct kept kept = {0};
+    size_t before = runs_count().in_use_slices;
+    bool zeroed;
+    (void)state;
+    for (unsigned round = 0; round < 3; round++)
+        big_give(big_take(2 * MIB, 1, 0, &zeroed, &kept), &kept);
+    assert_true(kept_bytes(&kept) > 0 && runs_count().in_use_slices > before);
+    big_give_kept(kept_take(&kept));
+    assert_int_equal(runs_count().in_use_slices, before);
+    void *block = big_take(2 * MIB, 1, 0, &zeroed, &kept);
+    assert_true(block != NULL && big_give(block, NULL));
+    kept_end(&kept);
 }
 
 int main(void) {
@@ -266,6 +319,8 @@ int main(void) {
         cmocka_unit_test(a_class_at_the_threshold_is_closed),
         cmocka_unit_test(prefaulted_blocks_are_resident),
         cmocka_unit_test(impossible_sizes_are_null),
+        cmocka_unit_test(a_loop_keeps_its_block),
+        cmocka_unit_test(whoever_trims_gets_a_kept_block),
     };
     return cmocka_run_group_tests_name("big", tests, start, NULL);
 }

@@ -102,7 +102,7 @@ static void one_block(void *context) {
     size_t other = runs_take(8 * GROUP_SLICES, GROUP_SLICES, &zeroed);
     runs_give(other + GROUP_SLICES, 7 * GROUP_SLICES);
     runs_purge(0);
-    MUST(runs_take_behind(other + GROUP_SLICES, GROUP_SLICES) && is_advised(other + GROUP_SLICES));
+    MUST(runs_take_at(other + GROUP_SLICES, GROUP_SLICES, &zeroed) && is_advised(other + GROUP_SLICES));
 }
 
 static void setting_off(void *context) {

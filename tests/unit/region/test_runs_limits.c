@@ -18,7 +18,7 @@ static void limits_child(void *context) {
     options.limit_hard = 8 * MIB;
     size_t first = runs_take(64, 1, &clean), second = runs_take(64, 1, &clean);
     MUST(first != NO_SLICE && second != NO_SLICE);
-    MUST(runs_take(1, 1, &clean) == NO_SLICE && !runs_take_behind(second + 64, 1));
+    MUST(runs_take(1, 1, &clean) == NO_SLICE && !runs_take_at(second + 64, 1, &clean));
     MUST(!runs_try_outside(1));
     runs_give(second, 64);
     MUST(runs_try_outside(4 * MIB) && !runs_try_outside(1));
