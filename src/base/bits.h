@@ -27,7 +27,12 @@ ALWAYS_INLINE unsigned bits_highest(uint64_t value) {
 }
 
 ALWAYS_INLINE unsigned bits_count(uint64_t value) {
-    return (unsigned)__builtin_popcountll(value);
+    // Not __builtin_popcountll: without an instruction for it that is a call. In parallel: pairs, fours, bytes, their
+    // sum.
+    value -= value >> 1 & UINT64_C(0x5555555555555555);
+    value = (value & UINT64_C(0x3333333333333333)) + (value >> 2 & UINT64_C(0x3333333333333333));
+    value = (value + (value >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)(value * UINT64_C(0x0101010101010101) >> 56);
 }
 
 // The lowest `count` bits set; count from 0 to 64.
@@ -60,9 +65,19 @@ ALWAYS_INLINE unsigned bits_find_run(uint32_t mask, unsigned length) {
 
 // Length of the longest run of set bits in mask.
 ALWAYS_INLINE unsigned bits_longest_run(uint32_t mask) {
-    unsigned length = 0;
-    for (; mask != 0; length++) // at most 32 turns
-        mask &= mask >> 1;
+    uint32_t of[6] = {mask}; // of[i]: bits that runs of 2^i begin with
+    unsigned power = 0;
+    if (mask == 0)
+        return 0;
+    while (power < 5 && (of[power + 1] = of[power] & of[power] >> (1u << power)) != 0)
+        power++;
+    unsigned length = 1u << power;
+    mask = of[power];
+    while (power-- > 0) {
+        uint32_t longer = length < 32 ? mask & of[power] >> length : 0;
+        length += longer != 0 ? 1u << power : 0;
+        mask = longer != 0 ? longer : mask;
+    }
     return length;
 }
 

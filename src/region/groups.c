@@ -38,9 +38,8 @@ static void index_purgeable(size_t number, enum purgeable how, bool purgeable) {
         *highest = number / 64;
 }
 
-static unsigned group_free_head(size_t number) {
-    uint32_t used = ~groups[number].free;
-    return used == 0 ? GROUP_SLICES : bits_lowest(used);
+static unsigned free_head(uint32_t free) {
+    return free == GROUP_WHOLE ? GROUP_SLICES : bits_lowest(~free);
 }
 
 static unsigned group_free_tail(size_t number) {
@@ -51,7 +50,7 @@ static unsigned group_free_tail(size_t number) {
 // Slices of the free run that begins in the group's last slices and goes on in the next group, at most a group's.
 static unsigned group_free_across(size_t number) {
     unsigned tail = group_free_tail(number);
-    unsigned head = tail > 0 && number + 1 < group_count ? group_free_head(number + 1) : 0;
+    unsigned head = tail > 0 && number + 1 < group_count ? groups[number + 1].head : 0;
     return tail + head < GROUP_SLICES ? tail + head : GROUP_SLICES;
 }
 
@@ -75,9 +74,13 @@ static void index_run(size_t number) {
 
 // Brings the index in line with a group whose bits have changed.
 static void group_update(size_t number) {
-    const struct group *group = &groups[number];
-    if (number > 0)
+    struct group *group = &groups[number];
+    unsigned head = free_head(group->free);
+    if (head != group->head && number > 0) {
+        group->head = (uint8_t)head;
         index_run(number - 1);
+    }
+    group->head = (uint8_t)head;
     index_run(number);
     bool retained = (group->free & ~group->clean) != 0;
     index_purgeable(number, PURGEABLE, retained);
@@ -119,8 +122,8 @@ static unsigned group_find(size_t number, unsigned slices, unsigned align) {
     if (start < GROUP_SLICES || slices < RUN_ACROSS_SLICES)
         return start;
     start = (unsigned)bits_align_up(GROUP_SLICES - group_free_tail(number), align);
-    bool fits = start < GROUP_SLICES && number + 1 < group_count &&
-                GROUP_SLICES - start + group_free_head(number + 1) >= slices;
+    bool fits =
+        start < GROUP_SLICES && number + 1 < group_count && GROUP_SLICES - start + groups[number + 1].head >= slices;
     return fits ? start : GROUP_SLICES;
 }
 
@@ -151,7 +154,7 @@ static size_t find_from(size_t first, size_t number, size_t slices, size_t align
     size_t start = bits_align_up(first, align);
     size_t end = number * GROUP_SLICES;
     for (unsigned head = GROUP_SLICES; head == GROUP_SLICES && number < group_count && end < start + slices; number++) {
-        head = group_free_head(number);
+        head = groups[number].head;
         end += head;
     }
     *next = number;

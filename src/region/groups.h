@@ -14,7 +14,7 @@ struct group {
     uint8_t longest; // longest free run that begins in it, up to a group's length
     bool is_huge;    // HP1
     bool is_refused; // the kernel was told that it is not to be
-    uint8_t padding;
+    uint8_t head;    // length of the free run that it begins with
 };
 #define GROUP_WHOLE UINT32_MAX
 _Static_assert(GROUP_SLICES == 32, "a bit a slice");

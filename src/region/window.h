@@ -48,15 +48,27 @@ ALWAYS_INLINE bool window_contains(const void *address) {
     return window_slice_of(address) < window.limit;
 }
 
+// The views of a slice, of all tags, in one word.
+typedef uint64_t window_views;
+_Static_assert(TAG_COUNT <= sizeof(window_views) && CLASS_NONE == 0, "a byte a tag; no class is 0");
+#define WINDOW_VIEW_OF_ALL (~(window_views)0 / 255 >> 8 * (sizeof(window_views) - TAG_COUNT)) // 1 in each byte
+
+ALWAYS_INLINE void window_set_views(size_t slice, window_views views) {
+#if TAG_COUNT == 8
+    store_relaxed((window_views *)(void *)&window.views[slice * TAG_COUNT], views);
+#else
+    for (unsigned tag = 0; tag < TAG_COUNT; tag++)
+        store_relaxed(&window.views[slice * TAG_COUNT + tag], (uint8_t)(views >> 8 * tag));
+#endif
+}
+
 // Sets what threads see of a slice: all of them, or those of one tag.
 ALWAYS_INLINE void window_show_all(size_t slice, unsigned class_index) {
-    for (unsigned tag = 0; tag < TAG_COUNT; tag++)
-        store_relaxed(&window.views[slice * TAG_COUNT + tag], (uint8_t)class_index);
+    window_set_views(slice, class_index * WINDOW_VIEW_OF_ALL);
 }
 
 ALWAYS_INLINE void window_show_tag(size_t slice, unsigned class_index, unsigned tag) {
-    for (unsigned other = 0; other < TAG_COUNT; other++)
-        store_relaxed(&window.views[slice * TAG_COUNT + other], (uint8_t)(other == tag ? class_index : CLASS_NONE));
+    window_set_views(slice, (window_views)class_index << 8 * tag);
 }
 
 ALWAYS_INLINE void window_open_tag(size_t slice, unsigned class_index, unsigned tag) {
