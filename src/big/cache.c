@@ -182,8 +182,9 @@ bool cache_take(unsigned class_index, uintptr_t address, struct mapping *found, 
     cache_lists_make();
     struct site *site = sites_make(address, class_index);
     struct cached *item = cached_find(site, class_index);
-    *zeroed = item == NULL || item->site == NULL;
-    if (*zeroed)
+    bool is_clean = item == NULL || item->site == NULL;
+    *zeroed = item == NULL || (is_clean && options.purge == OPTION_PURGE_NOW);
+    if (is_clean)
         refaulted = note_miss(site);
     else
         note_hit(site);
@@ -191,9 +192,9 @@ bool cache_take(unsigned class_index, uintptr_t address, struct mapping *found, 
         sites_note_use(site);
     if (item != NULL) {
         *found = item->mapping;
-        cache_sums.reused_bytes += *zeroed ? 0 : item->mapping.bytes;
-        *fits = *zeroed || (item->class_index >= class_index && item->class_index <= largest_near(item, class_index));
-        (*zeroed ? remove_clean : remove_resident)(item);
+        cache_sums.reused_bytes += is_clean ? 0 : item->mapping.bytes;
+        *fits = is_clean || (item->class_index >= class_index && item->class_index <= largest_near(item, class_index));
+        (is_clean ? remove_clean : remove_resident)(item);
         cached_give(item);
     }
     lock_release(&cache_lock);
@@ -271,7 +272,8 @@ static void end_unmap(struct cached *item) {
 static void release_one(struct cached *item) {
     struct mapping too_old;
     bool keeps = options.release == OPTION_RELEASE_PURGE;
-    if (!keeps || !os_purge((void *)item->mapping.block, item->mapping.bytes)) // in vain where memory is locked
+    bool (*purge)(void *, size_t) = options.purge == OPTION_PURGE_LAZILY ? os_purge_lazily : os_purge;
+    if (!keeps || !purge((void *)item->mapping.block, item->mapping.bytes)) // in vain where memory is locked
         end_unmap(item);
     else if (end_purge(item, &too_old))
         mapping_release(&too_old);

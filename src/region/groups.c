@@ -1,6 +1,8 @@
 // Groups and their index.
 #include "region/groups.h"
 
+#include "sys/options.h"
+
 // The index has a bit a group on each level; level i: a free run of run_levels[i] slices begins in the group, and may
 // end in the next. The lengths are those that size classes ask for, then coarser.
 static const uint8_t run_levels[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 24, 32};
@@ -101,11 +103,18 @@ void groups_visit(size_t first, size_t slices, void (*change)(struct group *, ui
     }
 }
 
+// Slices that read as zero.
+static uint32_t zero_slices(const struct group *group) {
+    if (options.purge == OPTION_PURGE_LAZILY)
+        return group->clean ^ group->marked; // what was purged may still have its content
+    return group->clean | group->marked;
+}
+
 bool groups_are_zero(size_t first, size_t slices) {
     for (unsigned length; slices > 0; first += length, slices -= length) {
         length = length_in_group(first, slices);
         const struct group *group = &groups[first / GROUP_SLICES];
-        if ((~(group->clean | group->marked) & group_mask(first % GROUP_SLICES, length)) != 0)
+        if ((~zero_slices(group) & group_mask(first % GROUP_SLICES, length)) != 0)
             return false;
     }
     return true;

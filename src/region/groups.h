@@ -41,7 +41,7 @@ INTERNAL void groups_visit(size_t first, size_t slices, void (*change)(struct gr
 // shorter than RUN_ACROSS_SLICES lies in one group.
 INTERNAL size_t groups_find(size_t slices, size_t align);
 INTERNAL bool groups_are_free(size_t first, size_t slices);
-// All of a free run reads as zero.
+// All of a free run reads as zero (R1).
 INTERNAL bool groups_are_zero(size_t first, size_t slices);
 // Changes whether a group is huge.
 INTERNAL void groups_make_huge(struct group *group);

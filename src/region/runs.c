@@ -38,7 +38,7 @@ static void group_clean_to_retained(struct group *group, uint32_t mask) {
     retain_note_refault(purged);
     retain_note_growth(bits_count(mask));
     group->clean &= ~mask;
-    group->marked |= mask;
+    group->marked = options.purge == OPTION_PURGE_LAZILY ? group->marked ^ mask : group->marked | mask; // reads as zero
 }
 
 // free → in use
@@ -295,10 +295,14 @@ static unsigned purge_begin(struct run *runs, size_t keep, enum purgeable how) {
     return count;
 }
 
+static bool purge_pages(void *start, size_t bytes) {
+    return options.purge == OPTION_PURGE_LAZILY ? os_purge_lazily(start, bytes) : os_purge(start, bytes);
+}
+
 static bool purge_run(const struct run *run) {
     struct huge_change change = {run->first / GROUP_SLICES, run->splits, false};
     huge_tell(&change);
-    return os_purge(window_address(run->first), run->slices << SLICE_SHIFT);
+    return purge_pages(window_address(run->first), run->slices << SLICE_SHIFT);
 }
 
 static void purge_end(const struct run *runs, const bool *purged, unsigned count) {
@@ -425,7 +429,7 @@ bool runs_purge_inside(void *start, size_t bytes) {
         groups_visit(first, last + 1 - first, group_to_plain); // HP3
     lock_release(&runs_lock);
     huge_tell(&change);
-    bool purged = os_purge(start, bytes);
+    bool purged = purge_pages(start, bytes);
     lock_acquire(&runs_lock);
     totals.purged_bytes += purged ? bytes : 0;
     totals.purges++;

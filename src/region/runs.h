@@ -1,8 +1,9 @@
 // Runs: neighbouring slices of the window, handed out and taken back; purged when too much of them lies idle.
 //
 // R1. A slice is in use, free, or on its way to be purged (neither). `free` says free; `clean`, of a free slice, says
-//     that it was never touched or has been purged: it reads as zero and occupies no memory. A free slice of a huge
-//     page that others use is not clean.
+//     that it was never touched or has been purged: it reads as zero and occupies no memory (with purge=lazily it may
+//     still have its content, until the kernel needs the memory). A free slice of a huge page that others use is not
+//     clean.
 // R2. Retained = free and not clean. How much of it may stay, and what makes it go: region/retain.h.
 // R3. The lowest group that has room serves first, so that a small heap sits in one huge page and high groups drain;
 //     purging starts at the highest.

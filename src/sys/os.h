@@ -38,6 +38,9 @@ INTERNAL void os_unmap(void *address, size_t bytes);
 // Gives the pages back and keeps the addresses. True: the memory is gone and reads as zero. False: it was kept
 // (locked memory), its content unknown.
 INTERNAL bool os_purge(void *address, size_t bytes);
+// The kernel may take the pages whenever it needs some, and until they are written to. True: their content is unknown
+// from now on. False: they were kept.
+INTERNAL bool os_purge_lazily(void *address, size_t bytes);
 // Grows or shrinks a mapping without moving it. False: nothing has changed.
 INTERNAL bool os_remap_in_place(void *address, size_t old_bytes, size_t new_bytes);
 // Moves a mapping's pages over another mapping, which is replaced. False: nothing has changed.

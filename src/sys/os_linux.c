@@ -155,13 +155,21 @@ void os_unmap(void *address, size_t bytes) {
     errno = saved;
 }
 
-bool os_purge(void *address, size_t bytes) {
+static bool os_purge_by(void *address, size_t bytes, int advice) {
     if (os_call_must_fail())
         return false;
     int saved = errno;
-    bool purged = madvise(address, bytes, MADV_DONTNEED) == 0;
+    bool purged = madvise(address, bytes, advice) == 0;
     errno = saved;
     return purged;
+}
+
+bool os_purge(void *address, size_t bytes) {
+    return os_purge_by(address, bytes, MADV_DONTNEED);
+}
+
+bool os_purge_lazily(void *address, size_t bytes) {
+    return os_purge_by(address, bytes, MADV_FREE);
 }
 
 bool os_remap_in_place(void *address, size_t old_bytes, size_t new_bytes) {

@@ -199,6 +199,21 @@ static void random_takes_and_gives_agree_with_a_model(void **state) {
 
 // ---- single behaviours
 
+// The last one: what was purged lazily is not zero.
+static void purged_lazily_they_agree_as_well(void **state) {
+    bool zeroed;
+    options.purge = OPTION_PURGE_LAZILY;
+    size_t first = take(GROUP_SLICES, GROUP_SLICES);
+    touch_run(first, GROUP_SLICES);
+    runs_give(first, GROUP_SLICES);
+    assert_true(runs_purge(0) && runs_count().retained_slices == 0);
+    assert_true(runs_take(GROUP_SLICES, GROUP_SLICES, &zeroed) == first && !zeroed);
+    runs_give(first, GROUP_SLICES);
+    random_takes_and_gives_agree_with_a_model(state);
+    options.huge_pages = OPTION_HUGE_PAGES_ON;
+    random_takes_and_gives_agree_with_a_model(state);
+}
+
 static void everything_is_clean_after_a_purge_of_all(void **state) {
     (void)state;
     size_t first = take(40, 1);
@@ -479,6 +494,7 @@ int main(void) {
         cmocka_unit_test(more_than_the_bound_goes_back_at_once_and_less_stays),
         cmocka_unit_test(impossible_runs_are_refused),
         cmocka_unit_test(threads_never_get_the_same_slice),
+        cmocka_unit_test(purged_lazily_they_agree_as_well),
     };
     return cmocka_run_group_tests_name("runs", tests, start, NULL);
 }

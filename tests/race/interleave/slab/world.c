@@ -52,6 +52,10 @@ bool os_purge(void *address, size_t bytes) {
     return true;
 }
 
+bool os_purge_lazily(void *address, size_t bytes) {
+    return os_purge(address, bytes);
+}
+
 enum os_huge os_huge_pages(size_t bytes) {
     (void)bytes;
     return OS_HUGE_NONE;
