@@ -72,10 +72,11 @@ bool density_begin_look(struct density_look *look, size_t in_use_slices) {
     look->old_group = next_old_group();
     look->count = 0;
     size_t known = plain_count < DENSITY_PLAIN_GROUPS ? plain_count : DENSITY_PLAIN_GROUPS;
+    size_t age = within(in_use_slices / GROUP_SLICES / DENSITY_AGE_SHARE, DENSITY_AGE, DENSITY_AGE_MOST);
     for (size_t i = 1; i <= known && look->count < DENSITY_LOOK_GROUPS; i++) {
         size_t place = (plain_count - i) % DENSITY_PLAIN_GROUPS;
         const struct group *group = &groups[plain_groups[place].group];
-        if (opened_groups - plain_groups[place].turn < DENSITY_AGE || group->is_huge ||
+        if (opened_groups - plain_groups[place].turn < age || group->is_huge ||
             bits_count(group->free) > GROUP_SLICES / 2)
             continue;
         look->at[look->count].group = plain_groups[place].group;

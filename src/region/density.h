@@ -2,12 +2,11 @@
 // which pages are resident.
 //
 // V1. Groups without huge pages tell, a while after they were opened (their first slice was taken): how many of the
-// pages
-//     of slices in use are resident. The newest four of them count.
-// V2. So that there are some also where all others get huge pages, some that would get one are opened without:
-// controls. V3. With each look goes one at a group that is full and has no huge page: one that was opened when the heap
-// was small,
-//     a former control, one that was split. Where nearly all of it is touched, it may get one after all: the kernel
+//     pages of slices in use are resident. The newest four of those count; younger ones have slabs with blocks that
+//     nobody was given yet.
+// V2. So that there are some also where all others get huge pages, some that would get one are opened without.
+// V3. With each look goes one at a group that is full and has no huge page: one that was opened when the heap was
+//     small, or as V2 says, or that was split. Where nearly all of it is touched, it may get one after all: the kernel
 //     collapses it when it finds time.
 // V4. Looks are due by groups opened. There are none where the process has confined itself: then nothing is known, and
 //     what is not known is not dense.

@@ -8,7 +8,7 @@
 
 struct group {
     uint32_t free;   // R1, a bit a slice
-    uint32_t clean;  // subset of free
+    uint32_t clean;  // subset of free, and of what is being purged
     uint32_t marked; // subset of free: a clean one was resident before; another one reads as zero nonetheless (HP1)
     uint32_t cold;   // subset of what is free and not clean: nobody took it since groups_mark_cold
     uint8_t longest; // longest free run that begins in it, up to a group's length

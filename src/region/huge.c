@@ -15,7 +15,7 @@ void huge_start(void) {
 // One that is huge already stays so a little longer, lest the kernel be told back and forth.
 static bool heap_is_dense(enum huge_place place, size_t in_use_slices) {
     return in_use_slices >= HUGE_LEAST_BYTES >> SLICE_SHIFT &&
-           density_is_above(place == HUGE_ALREADY ? HUGE_SPARSE_SHARE / 2 : HUGE_SPARSE_SHARE);
+           density_is_above(place == HUGE_ALREADY ? HUGE_STAYS_SHARE : HUGE_SPARSE_SHARE);
 }
 
 bool huge_is_wanted(enum huge_place place, size_t in_use_slices) {

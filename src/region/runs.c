@@ -65,9 +65,9 @@ static void group_used_to_free(struct group *group, uint32_t mask) {
     group->free |= mask;
 }
 
-// free → being purged
+// free → being purged; what is clean stays so
 static void group_free_to_purging(struct group *group, uint32_t mask) {
-    retain.retained_slices -= bits_count(mask);
+    retain.retained_slices -= bits_count(mask & ~group->clean);
     totals.free_slices -= bits_count(mask);
     purging_slices += bits_count(mask);
     group->free &= ~mask;
@@ -76,7 +76,7 @@ static void group_free_to_purging(struct group *group, uint32_t mask) {
 
 // being purged → free, still resident (the kernel would not)
 static void group_purging_to_free(struct group *group, uint32_t mask) {
-    retain.retained_slices += bits_count(mask);
+    retain.retained_slices += bits_count(mask & ~group->clean);
     totals.free_slices += bits_count(mask);
     purging_slices -= bits_count(mask);
     group->free |= mask;
@@ -84,12 +84,13 @@ static void group_purging_to_free(struct group *group, uint32_t mask) {
 
 // being purged → free and clean
 static void group_purging_to_clean(struct group *group, uint32_t mask) {
+    uint32_t purged = mask & ~group->clean;
     totals.free_slices += bits_count(mask);
-    totals.purged_bytes += (uint64_t)bits_count(mask) << SLICE_SHIFT;
+    totals.purged_bytes += (uint64_t)bits_count(purged) << SLICE_SHIFT;
     purging_slices -= bits_count(mask);
     group->free |= mask;
     group->clean |= mask;
-    group->marked |= mask;
+    group->marked |= purged;
 }
 
 // new → free and clean
@@ -267,10 +268,12 @@ struct run {
     bool splits; // a huge page
 };
 
-// The highest retained run of a group, at most `most` slices of it, or all of it where it lies in a huge page.
+// The highest retained run of a group, at most `most` slices of it, or all of it where it lies in a huge page. A group
+// that is free as a whole goes as a whole: the kernel drops its page table then, and can map a huge page there again.
 static struct run group_begin_purge(size_t number, size_t most) {
     struct group *group = &groups[number];
-    uint32_t retained = group->free & ~group->clean;
+    uint32_t retained = group->free == GROUP_WHOLE ? GROUP_WHOLE : group->free & ~group->clean;
+    most = group->free == GROUP_WHOLE ? GROUP_SLICES : most;
     unsigned end = bits_highest(retained) + 1;
     unsigned start = end;
     while (start > 0 && (retained >> (start - 1) & 1) != 0 && (group->is_huge || end - start < most))
