@@ -128,6 +128,8 @@
 #define FREE_PHASE_TURNS 64
 #define FREE_PHASE_MOST_TURNS (64 * 1024)
 #define FREE_PHASE_SHARE 4
+// How much larger a block may be, in classes (a quarter each at most), that serves where the class's stack is empty.
+#define STACK_NEAR_CLASSES 2
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
 #define OUTBOX_BLOCKS 64 // blocks of held classes waiting to go home

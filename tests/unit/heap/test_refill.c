@@ -99,6 +99,26 @@ static void used_blocks_are_taken_before_new_ones(void **state) {
     release_many(blocks, MANY);
 }
 
+// Large blocks: one that is a little larger, and at hand, serves rather than a slab; not one that is passed on.
+static void a_larger_block_at_hand_serves(void **state) {
+    unsigned served = class_of(512 * KIB);
+    (void)state;
+    for (unsigned away = 1; away <= STACK_NEAR_CLASSES + 1; away++) {
+        void *larger = allocate(served + away);
+        release(larger);
+        void *block = allocate(served);
+        assert_int_equal(block == larger, away <= STACK_NEAR_CLASSES);
+        release(block);
+        heap_empty(heap_mine());
+    }
+    unsigned passed_on = class_of(96 * KIB);
+    void *larger = allocate(passed_on + 1);
+    release(larger);
+    void *block = allocate(passed_on);
+    assert_ptr_not_equal(block, larger);
+    release(block);
+}
+
 static void what_is_said_to_be_zero_is(void **state) {
     enum { FEW = 64 };
     unsigned class_index = class_of(40000), known = 0;
@@ -219,6 +239,7 @@ int main(void) {
         cmocka_unit_test(batches_grow_so_that_refills_become_rare),
         cmocka_unit_test(a_thread_that_needs_little_takes_little),
         cmocka_unit_test(used_blocks_are_taken_before_new_ones),
+        cmocka_unit_test(a_larger_block_at_hand_serves),
         cmocka_unit_test(what_is_said_to_be_zero_is),
         cmocka_unit_test(the_books_say_what_the_program_has),
         cmocka_unit_test(errno_is_kept),
