@@ -88,7 +88,7 @@ static void no_longer_dense(void *context) {
     MUST(is_advised(take(1)));
     fill_up(first + (DENSITY_CONTROL_LEAST + 1) * GROUP_SLICES, 1);
     MUST(!is_advised(first + DENSITY_CONTROL_LEAST * GROUP_SLICES)); // the control
-    fill_up(2 * (first + DENSITY_CONTROL_LEAST * GROUP_SLICES), 1); // half of the heap is younger than it
+    fill_up(2 * (first + DENSITY_CONTROL_LEAST * GROUP_SLICES), 1);  // half of the heap is younger than it
     MUST(!is_advised(take(1)));
 }
 
