@@ -76,6 +76,8 @@ def _count(row: Row, allocator: Allocator, units: int) -> tuple[int, int]:
 
 
 def run(row: Row, allocator: Allocator, quick: bool) -> Run:
+    if row.fresh_mebibytes:
+        subprocess.run([str(workloads.program("populate")), str(row.fresh_mebibytes)], stdin=subprocess.DEVNULL, check=False)
     variables = environment(allocator)
     library = str(allocator.library or "")
     if row.workload != "startup" and library:  # startup preloads into the program it starts, not into itself
