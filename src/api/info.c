@@ -22,7 +22,8 @@ EXPORT struct mallinfo2 mallinfo2(void) {
     struct hakmem_stats stats = stats_now();
     struct mapping_totals mappings = mapping_count();
     size_t slices = stats.mapped_bytes - mappings.bytes;
-    size_t used = stats.allocated_bytes - mappings.bytes;
+    // What threads keep is not allocated, but may be a mapping.
+    size_t used = stats.allocated_bytes > mappings.bytes ? stats.allocated_bytes - mappings.bytes : 0;
     return (struct mallinfo2){
         .arena = slices,
         .hblks = mappings.blocks,

@@ -2,6 +2,7 @@
 #include "big/kept.h"
 
 #include "base/tuning.h"
+#include "sys/options.h"
 
 static size_t kept_granted_bytes; // to all threads
 
@@ -26,7 +27,8 @@ static void grant(struct kept *kept, size_t bytes) {
 }
 
 void kept_note_request(struct kept *kept, size_t bytes) {
-    bool again = bytes == kept->last_bytes && bytes <= KEPT_BYTES;
+    size_t most = load_relaxed(&options.retain_min); // mallopt may change it
+    bool again = bytes == kept->last_bytes && bytes <= (most < KEPT_BYTES ? most : KEPT_BYTES);
     if (again && kept->granted == bytes)
         return;
     kept_end(kept);

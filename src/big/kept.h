@@ -4,8 +4,8 @@
 // not trade places with others that do the same, whose memory lies in another processor's caches.
 //
 // Z1. A thread that asks for just the length that it gave back last may keep the next one that it gives back, of up to
-//     KEPT_BYTES; all threads together KEPT_ALL_BYTES. The grant ends with a request of another length; what is kept
-//     has gone home by then.
+//     KEPT_BYTES and the option retain_min; all threads together KEPT_ALL_BYTES. The grant ends with a request of
+//     another length; what is kept has gone home by then.
 // Z2. `block` is exchanged: the thread takes it out, and so may anybody who trims. Whoever got it has it.
 // Z3. A kept block counts as in use. For the program it does not exist: what its memory belongs to says so.
 #ifndef BIG_KEPT_H

@@ -34,8 +34,10 @@ static void purge_idle(bool nothing_moved) {
         runs_purge(what_remains(slices, idle));
     if (idle > slices)
         cache_trim(what_remains(cache_count().bytes, idle - slices));
-    if (nothing_moved)
+    if (nothing_moved) {
+        heap_give_all_kept();
         sparse_trim();
+    }
 }
 
 static void *helper_main(void *unused) {

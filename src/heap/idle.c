@@ -87,8 +87,10 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     if (heap->turn - heap->refill_turn == heap->phase_turns)
         heap->phase_bytes = runs_in_use_bytes();
     transfer_look(heap);
-    if (kept_is_idle(&heap->kept))
+    if (kept_is_idle(&heap->kept)) {
         big_let_go(&heap->kept);
+        kept_end(&heap->kept);
+    }
     if (UNLIKELY(runs_outside_is_over()))
         cache_settle();
     if (heap->stacks_granted == 0)

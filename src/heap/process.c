@@ -81,7 +81,7 @@ static void take_kept_of(struct heap *heap, void *context) {
 }
 
 // They go home without the registry's lock: that may purge.
-static void give_all_kept(void) {
+void heap_give_all_kept(void) {
     struct taken taken;
     for (taken.count = TRIM_BLOCKS; taken.count == TRIM_BLOCKS;) {
         taken.count = 0;
@@ -99,7 +99,7 @@ bool heap_trim(size_t keep_bytes) {
     if (heap != NULL)
         heap_look_around(heap, CLASS_NONE);
     transfer_empty_all(heap != NULL ? heap : registry.spare);
-    give_all_kept();
+    heap_give_all_kept();
     bool purged = keep_bytes == 0 && sparse_trim();
     purged = cache_trim(keep_bytes) || purged;
     size_t cached = cache_count().bytes;

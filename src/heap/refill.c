@@ -148,7 +148,7 @@ static void *heap_take_near(struct heap *heap, unsigned class_index) {
     if (class_bytes(class_index) <= TRANSFER_BLOCK_BYTES)
         return NULL;
     for (unsigned near = class_index + 1; near <= class_index + STACK_NEAR_CLASSES && near < CLASS_COUNT; near++) {
-        if (heap_stack_blocks(heap, near) == 0)
+        if (heap_stack_blocks(heap, near) == 0 || !class_is_aligned_as(near, class_index))
             continue;
         void **newest = heap->stacks->top[near] - 1;
         void *block = *newest;
@@ -171,6 +171,7 @@ static void *heap_refill_own(struct heap *heap, unsigned class_index) {
         shared_add(&heap_trim_turn, 1);
         heap_empty(heap);
         transfer_empty_all(heap);
+        heap_give_all_kept();
         block = heap_try_refill(heap, class_index);
     }
     return block;

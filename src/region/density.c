@@ -58,10 +58,21 @@ static size_t next_old_group(void) {
     for (unsigned i = 0; i < DENSITY_OLD_LOOKS; i++) {
         size_t number = old_cursor < group_count ? old_cursor : 0;
         old_cursor = number + 1;
-        if (groups[number].free == 0 && !groups[number].is_huge && !is_needed(number))
+        // Places of strangers that the window stepped over belong to nobody either.
+        bool is_ours = load_relaxed(&window.info[number * GROUP_SLICES]) != 0;
+        if (is_ours && groups[number].free == 0 && !groups[number].is_huge && !is_needed(number))
             return number;
     }
     return NO_GROUP;
+}
+
+// The group of the i-th newest entry is also that of a newer one.
+static bool was_opened_again(size_t i) {
+    size_t group = plain_groups[(plain_count - i) % DENSITY_PLAIN_GROUPS].group;
+    while (--i > 0)
+        if (plain_groups[(plain_count - i) % DENSITY_PLAIN_GROUPS].group == group)
+            return true;
+    return false;
 }
 
 bool density_begin_look(struct density_look *look, size_t in_use_slices) {
@@ -77,7 +88,7 @@ bool density_begin_look(struct density_look *look, size_t in_use_slices) {
         size_t place = (plain_count - i) % DENSITY_PLAIN_GROUPS;
         const struct group *group = &groups[plain_groups[place].group];
         if (opened_groups - plain_groups[place].turn < age || group->is_huge ||
-            bits_count(group->free) > GROUP_SLICES / 2)
+            bits_count(group->free) > GROUP_SLICES / 2 || was_opened_again(i))
             continue;
         look->at[look->count].group = plain_groups[place].group;
         look->at[look->count++].used = ~group->free;

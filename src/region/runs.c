@@ -116,10 +116,10 @@ static void group_new_to_refused(struct group *group, uint32_t mask) {
 }
 
 static bool group_is_wanted_huge(const struct group *group, enum huge_place place) {
-    if (place != HUGE_IN_BLOCK && options.huge_pages == OPTION_HUGE_PAGES_AUTO &&
-        density_wants_control(retain.in_use_slices))
-        return false;
-    return group_borders < HUGE_MOST_BORDERS ? huge_is_wanted(place, retain.in_use_slices) : group->is_huge; // HP4
+    if (group_borders >= HUGE_MOST_BORDERS) // HP4
+        return group->is_huge;
+    bool control = place != HUGE_IN_BLOCK && huge_looks_at_density() && density_wants_control(retain.in_use_slices);
+    return !control && huge_is_wanted(place, retain.in_use_slices);
 }
 
 // HP1: says anew whether groups are huge of which a run is about to take the first slices. Returns the first row of
@@ -151,13 +151,18 @@ static void group_collapse(size_t number) {
     struct huge_change change = {number, 0, true};
     lock_acquire(&runs_lock);
     struct group *group = &groups[number];
-    if (group->free == 0 && !group->is_huge && group_borders < HUGE_MOST_BORDERS &&
+    if (group->free == 0 && !group->is_huge && purging_slices == 0 && group_borders < HUGE_MOST_BORDERS &&
         huge_is_wanted(HUGE_IN_HEAP, retain.in_use_slices)) {
         groups_make_huge(group);
         change.groups = 1;
     }
     lock_release(&runs_lock);
     huge_tell(&change);
+    lock_acquire(&runs_lock);
+    change.wanted = group->is_huge; // it may have been purged in part before the kernel was told
+    lock_release(&runs_lock);
+    if (!change.wanted)
+        huge_tell(&change);
 }
 
 // Adds new slices at the window's end. False: there are none.

@@ -54,7 +54,7 @@ _Static_assert(TAG_COUNT <= sizeof(window_views) && CLASS_NONE == 0, "a byte a t
 #define WINDOW_VIEW_OF_ALL (~(window_views)0 / 255 >> 8 * (sizeof(window_views) - TAG_COUNT)) // 1 in each byte
 
 ALWAYS_INLINE void window_set_views(size_t slice, window_views views) {
-#if TAG_COUNT == 8
+#if TAG_COUNT == 8 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     store_relaxed((window_views *)(void *)&window.views[slice * TAG_COUNT], views);
 #else
     for (unsigned tag = 0; tag < TAG_COUNT; tag++)

@@ -53,6 +53,12 @@ ALWAYS_INLINE size_t class_bytes(unsigned class_index) {
     return size_classes[class_index].bytes;
 }
 
+// Blocks of a class are aligned at least as those of another.
+ALWAYS_INLINE bool class_is_aligned_as(unsigned class_index, unsigned other) {
+    unsigned shift = size_classes[other].shift < SLICE_SHIFT ? size_classes[other].shift : SLICE_SHIFT;
+    return size_classes[class_index].shift >= shift;
+}
+
 // The first class whose blocks hold `bytes` and all start at multiples of `align` (up to a slice); CLASS_NONE where
 // there is none.
 INTERNAL unsigned class_of_aligned(size_t bytes, size_t align);

@@ -2,12 +2,14 @@
 // started under are those of containers, which know what allocators call.
 #include <string.h>
 
+#include "base/atomics.h"
 #include "sys/os.h"
 
 #define STATUS_BYTES 2048 // what is looked for stands in the first 1.5 KiB
 
 #define UNKNOWN SIZE_MAX
 static size_t filters_at_start = UNKNOWN;
+static uint32_t is_confined; // a thread was found to be
 
 static size_t number_after(const char *text, const char *name) {
     const char *found = strstr(text, name);
@@ -25,10 +27,16 @@ static size_t count_filters(void) {
 }
 
 void os_note_confinement(void) {
+    store_relaxed(&is_confined, 0); // before a second thread can see it
     filters_at_start = count_filters();
 }
 
 bool os_is_confined(void) {
+    if (load_relaxed(&is_confined) != 0) // filters never go
+        return true;
     size_t count = count_filters();
-    return count == UNKNOWN || count != filters_at_start;
+    if (count != UNKNOWN && count == filters_at_start)
+        return false;
+    store_relaxed(&is_confined, 1); // the same whoever writes it
+    return true;
 }

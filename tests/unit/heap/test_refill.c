@@ -111,6 +111,19 @@ static void a_larger_block_at_hand_serves(void **state) {
         release(block);
         heap_empty(heap_mine());
     }
+    for (size_t align = 64; align <= SLICE_BYTES; align *= 2) // aligned blocks stay aligned
+        for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_COUNT - STACK_NEAR_CLASSES; i++) {
+            unsigned aligned = class_of_aligned(class_bytes(i), align);
+            void *near[4];
+            for (unsigned away = 1; away <= STACK_NEAR_CLASSES && aligned + away < CLASS_COUNT; away++) {
+                allocate_many(aligned + away, near, COUNT_OF(near));
+                release_many(near, COUNT_OF(near));
+                void *block = allocate(aligned);
+                assert_int_equal((uintptr_t)block % align, 0);
+                release(block);
+                heap_empty(heap_mine());
+            }
+        }
     unsigned passed_on = class_of(96 * KIB);
     void *larger = allocate(passed_on + 1);
     release(larger);

@@ -24,6 +24,7 @@ static int start(void **state) {
 static void open_group(size_t number, size_t touched_bytes) {
     memset(window_address(number * GROUP_SLICES), 1, touched_bytes);
     groups[number] = (struct group){0};
+    store_relaxed(&window.info[number * GROUP_SLICES], SLICE_RUN_INSIDE);
     density_note_plain(number);
 }
 
