@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-enum { LIMIT_MIB = 256, LIVE_MIB = 200, BLOCKS = 4000, LIST_MOST = 1 << 15, PATH_BYTES = 1024 };
+enum { LIMIT_MIB = 256, LIVE_MIB = 200, KEEPERS = 14, BLOCKS = 4000, LIST_MOST = 1 << 15, PATH_BYTES = 1024 };
 
 static uint64_t random_state = 1;
 
@@ -20,6 +20,38 @@ static void look_at_resident(void) {
     CHECK(SANITIZED || status_kib("VmRSS") <= (LIMIT_MIB + 24) * KIB); // a sanitizer's own memory is much
 }
 
+static pthread_barrier_t keepers_wait;
+
+// A thread that made and freed a large block again and again, and sleeps: it keeps the block for the next time.
+static void *keep_a_block(void *unused) {
+    (void)unused;
+    for (int round = 0; round < 10; round++) {
+        unsigned char *block = hakmem_malloc(4 * MIB);
+        CHECK(block != NULL);
+        memset(block, round, 4 * MIB);
+        hakmem_free(block);
+    }
+    pthread_barrier_wait(&keepers_wait);
+    pthread_barrier_wait(&keepers_wait);
+    return NULL;
+}
+
+// What sleeping threads keep is there for small blocks of others.
+static void take_what_is_kept(struct held *held) {
+    pthread_t threads[KEEPERS];
+    CHECK(pthread_barrier_init(&keepers_wait, NULL, KEEPERS + 1) == 0);
+    for (size_t i = 0; i < KEEPERS; i++) {
+        CHECK(pthread_create(&threads[i], NULL, keep_a_block, NULL) == 0);
+    }
+    pthread_barrier_wait(&keepers_wait);
+    size_t had = take_all(held, LIST_MOST, 100000, NULL);
+    CHECK(had >= LIMIT_MIB * MIB / 4 * 3); // blocks of 112 KiB: an eighth is rounding
+    pthread_barrier_wait(&keepers_wait);
+    for (size_t i = 0; i < KEEPERS; i++) {
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
 static void exhaust(void) {
     static struct held held[LIST_MOST];
     static const size_t sizes[] = {20000, 300000, 3000000, 40000000};
@@ -29,6 +61,7 @@ static void exhaust(void) {
             CHECK(had <= LIMIT_MIB * MIB && had >= LIMIT_MIB * MIB / 2);
         }
     }
+    take_what_is_kept(held);
     void *block = hakmem_malloc(100 * MIB);
     CHECK(block != NULL && hakmem_realloc(block, 300 * MIB) == NULL); // and the block is as it was
     block = hakmem_realloc(block, 200 * MIB);
