@@ -34,10 +34,10 @@ struct runs_totals {
 // Takes `slices` neighbouring slices whose first is a multiple of `align` slices (a power of two). Returns the first,
 // NO_SLICE where there is no memory. *zeroed: all of it reads as zero. Words and info are the caller's to set.
 INTERNAL size_t runs_take(size_t slices, size_t align, bool *zeroed);
-// Gives slices back; their words are 0 already.
-INTERNAL void runs_give(size_t first, size_t slices);
 // The same of exactly these slices; false where they are not free.
 INTERNAL bool runs_take_at(size_t first, size_t slices, bool *zeroed);
+// Gives slices back; their words are 0 already.
+INTERNAL void runs_give(size_t first, size_t slices);
 // Purges retained slices until at most `keep_bytes` are left; true if something was given back.
 INTERNAL bool runs_purge(size_t keep_bytes);
 // Bytes by which what is retained, and `idle_bytes` more in slices in use, exceed the bound.

@@ -3,7 +3,7 @@
 //
 // After the start a process may confine itself by filters of system calls, and be killed for one it did not foresee. So
 // from then on there are only calls that C libraries make for memory as well, or else os_is_confined is asked first.
-// Nor is any of them a point where a thread can be cancelled: our callers hold locks.
+// Nor are those, and reading files, points where a thread can be cancelled: our callers hold locks.
 // Every call leaves errno as it found it: the interface above decides what its callers see.
 #ifndef SYS_OS_H
 #define SYS_OS_H

@@ -18,6 +18,8 @@ static void a_length_is_kept_once_it_was_asked_for_again(void **state) {
     (void)state;
     assert_false(use(&kept, 2 * MIB));
     assert_true(use(&kept, 2 * MIB));
+    assert_false(kept_accepts(&kept, MIB)); // of another length
+    assert_true(kept_accepts(&kept, 2 * MIB));
     assert_int_equal(kept_bytes(&kept), 0);
     kept_put(&kept, BLOCK);
     assert_int_equal(kept_bytes(&kept), 2 * MIB);

@@ -118,9 +118,10 @@ static void a_larger_block_at_hand_serves(void **state) {
             for (unsigned away = 1; away <= STACK_NEAR_CLASSES && aligned + away < CLASS_COUNT; away++) {
                 allocate_many(aligned + away, near, COUNT_OF(near));
                 release_many(near, COUNT_OF(near));
-                void *block = allocate(aligned);
-                assert_int_equal((uintptr_t)block % align, 0);
-                release(block);
+                allocate_many(aligned, near, COUNT_OF(near));
+                for (size_t k = 0; k < COUNT_OF(near); k++)
+                    assert_int_equal((uintptr_t)near[k] % align, 0);
+                release_many(near, COUNT_OF(near));
                 heap_empty(heap_mine());
             }
         }

@@ -71,6 +71,16 @@ static void free_slices_do_not_count(void *context) {
     MUST(!density_begin_look(&look, 0) || look.count == 0);
 }
 
+// A group that was opened again just now is too young, however long ago it was opened first.
+static void groups_opened_again_are_young(void *context) {
+    (void)context;
+    open_groups(0, 4 * DENSITY_AGE, GROUP_BYTES);
+    MUST(os_purge(window_address(3 * DENSITY_AGE * GROUP_SLICES), DENSITY_LOOK_GROUPS * GROUP_BYTES));
+    open_groups(3 * DENSITY_AGE, 3 * DENSITY_AGE + DENSITY_LOOK_GROUPS, 1);
+    look_now(0);
+    MUST(density_is_above(1000));
+}
+
 static void looks_are_due_by_groups_opened(void *context) {
     struct density_look look;
     (void)context;
@@ -120,6 +130,7 @@ static void full_groups_that_are_touched_may_be_collapsed(void *context) {
 IN_A_CHILD(nothing_is_dense_before_a_look)
 IN_A_CHILD(looks_see_what_is_touched)
 IN_A_CHILD(free_slices_do_not_count)
+IN_A_CHILD(groups_opened_again_are_young)
 IN_A_CHILD(looks_are_due_by_groups_opened)
 IN_A_CHILD(controls_are_due_by_huge_groups)
 IN_A_CHILD(full_groups_that_are_touched_may_be_collapsed)
@@ -129,6 +140,7 @@ int main(void) {
         cmocka_unit_test(test_nothing_is_dense_before_a_look),
         cmocka_unit_test(test_looks_see_what_is_touched),
         cmocka_unit_test(test_free_slices_do_not_count),
+        cmocka_unit_test(test_groups_opened_again_are_young),
         cmocka_unit_test(test_looks_are_due_by_groups_opened),
         cmocka_unit_test(test_controls_are_due_by_huge_groups),
         cmocka_unit_test(test_full_groups_that_are_touched_may_be_collapsed),

@@ -120,6 +120,17 @@ static void setting_on(void *context) {
     MUST(runs_huge_bytes() == GROUP_BYTES);
 }
 
+// Pages of a run that lies across two groups go back: neither is huge any more.
+static void purge_across(void *context) {
+    (void)context;
+    options.huge_pages = OPTION_HUGE_PAGES_ON;
+    take(GROUP_SLICES - 3);
+    size_t first = take(RUN_ACROSS_SLICES);
+    MUST(first == GROUP_SLICES - 3 && is_advised(first) && is_advised(first + 3));
+    MUST(runs_purge_inside(window_address(first + 1), 4 * SLICE_BYTES));
+    MUST(!is_advised(first) && !is_advised(first + 3) && runs_huge_bytes() == 0);
+}
+
 // Two groups of which one slice each is in use, and one that is wholly free: purged last and first.
 static void purge(void *context) {
     enum { GROUPS = 3 };
@@ -157,6 +168,7 @@ static void purge_splits_no_huge_page_while_others_are_left(void **state) {
     if (SANITIZED || os_huge_pages(GROUP_BYTES) != OS_HUGE_ON_REQUEST)
         skip(); // as above
     child_must_succeed(purge, NULL);
+    child_must_succeed(purge_across, NULL);
 }
 
 int main(void) {
