@@ -62,6 +62,23 @@ def test_a_library_given_by_name_is_measured_beside_those_asked_for(tmp_path, co
     assert set(json.loads(done.stdout)["rows"][0]["cells"]) == {"mine", "glibc"}
 
 
+def test_huge_pages_can_be_each_allocators_own(tmp_path):
+    file = tmp_path / "records.jsonl"
+    done = invoke("bench", "--rows", SHORT, "--quick", "--runs", "1", "--allocators", "glibc", "--records", str(file),
+                  "--huge-pages", "own")
+    head = json.loads(file.read_text().splitlines()[0])
+    assert done.exit_code == 0 and head["settings"]["huge_pages"] == "own"
+    assert head["allocators"][0]["environment"] == {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+
+
+def test_huge_pages_can_be_off_for_all_that_is_started():
+    code = ("import subprocess; from hakmem import machine; print(machine.refuse_huge_pages());"
+            "print(subprocess.run(['grep', 'THP_enabled', '/proc/self/status'], capture_output=True, text=True).stdout)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.stdout.split() == ["True", "THP_enabled:", "0"]
+
+
 def test_bench_that_is_stopped_keeps_and_prints_what_is_finished(tmp_path):
     file = tmp_path / "kept.jsonl"
     command = [sys.executable, "-m", "hakmem", "bench", "--rows", "bulk/16/lifo", "--quick", "--runs", "200", "--allocators",

@@ -38,6 +38,19 @@ static void mallinfo2_tells_true_figures(void **state) {
     call_free(small);
 }
 
+// A mapping that its thread keeps is not allocated: no figure wraps around.
+static void mallinfo2_counts_kept_mappings_as_free(void **state) {
+    size_t threshold = options.big_threshold, used = mallinfo2().uordblks;
+    (void)state;
+    options.big_threshold = MIB;
+    for (int round = 0; round < 4; round++)
+        call_free(call_malloc(2 * MIB));
+    struct mallinfo2 info = mallinfo2();
+    assert_true(info.uordblks <= used);
+    options.big_threshold = threshold;
+    call_free(call_malloc(3 * MIB)); // another length: it goes home
+}
+
 static void mallinfo_clamps_what_an_int_cannot_hold(void **state) {
     (void)state;
     struct mallinfo2 full = mallinfo2();
@@ -142,6 +155,7 @@ static void mallopt_takes_glibcs_other_parameters_for_hints(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mallinfo2_counts_kept_mappings_as_free),
         cmocka_unit_test(malloc_info_is_xml_in_the_shape_of_glibcs),
         cmocka_unit_test(malloc_info_knows_no_settings),
         cmocka_unit_test(mallinfo2_tells_true_figures),
