@@ -10,17 +10,37 @@
 #include "sys/os_linux.c"
 
 #include "sys/os_cgroup.c"
+#include "sys/os_clock.c"
 #include "sys/os_confined.c"
 
 #include "sys/lock.c"
 
 #include "sys/report.c"
 
+#include "sys/os_files.c"
+#include "sys/os_program.c"
+
 #include "sys/options.c"
 
 #include "sys/fault.c"
 
 #include "policy/snapshot.c"
+
+#include "policy/modes.c"
+
+#include "policy/parse.c"
+
+#include "policy/cost.c"
+
+#include "policy/quantile.c"
+
+#include "policy/evolution.c"
+
+#include "policy/classes.c"
+
+#include "policy/depths.c"
+
+#include "policy/retention.c"
 
 #include "region/meta.c"
 
@@ -45,8 +65,8 @@
 
 #include "slab/put.c"
 
-#include "big/mapping.c"
 #include "big/kept.c"
+#include "big/mapping.c"
 
 #include "big/sites.c"
 
@@ -54,7 +74,11 @@
 
 #include "big/big.c"
 
+#include "sample/sizes.c"
+
 #include "heap/cells.c"
+
+#include "heap/sampling.c"
 
 #include "heap/depth.c"
 
@@ -75,6 +99,20 @@
 #include "heap/process.c"
 
 #include "heap/fork.c"
+
+#include "heap/classes.c"
+
+#include "learn/publish.c"
+
+#include "learn/observe.c"
+
+#include "learn/file.c"
+
+#include "learn/decide.c"
+
+#include "learn/cycle.c"
+
+#include "learn/learn.c"
 
 #include "api/foreign.c"
 

@@ -6,9 +6,11 @@
 
 #include "api/foreign.h"
 #include "big/big.h"
-#include "heap/heap.h"
+#include "heap/sampling.h"
+#include "learn/learn.h"
+#include "policy/snapshot.h"
+#include "sample/sizes.h"
 #include "sys/fault.h"
-#include "sys/options.h"
 
 void *call_no_memory(void) {
     fault_count(FAULT_out_of_memory);
@@ -18,7 +20,7 @@ void *call_no_memory(void) {
 
 // The slab class that serves a request; CLASS_NONE: none does, or it is closed (big_threshold).
 static unsigned open_class(unsigned class_index) {
-    return class_bytes(class_index) < options.big_threshold ? class_index : CLASS_NONE;
+    return class_bytes(class_index) < DECIDED(big_threshold) ? class_index : CLASS_NONE;
 }
 
 // A block above the slab classes.
@@ -50,13 +52,26 @@ static void *resize_big(void *block, size_t bytes) {
     return resized;
 }
 
+// A block for a request of at most CLASS_LARGE_MAX bytes.
+static void *take_small(size_t bytes, uintptr_t site) {
+    bool zeroed;
+    uint64_t begin = learn_begin();
+    struct heap *heap = heap_enter(); // H6
+    if (UNLIKELY(heap != NULL && heap_is_sampling(heap)))
+        sizes_note(bytes);
+    unsigned class_index = open_class(class_of(bytes));
+    void *block = LIKELY(class_index != CLASS_NONE) ? heap_refill(class_index) : take_big(bytes, 1, site, &zeroed);
+    heap_leave(heap);
+    learn_look(begin);
+    return block;
+}
+
 void *call_malloc_slow(size_t bytes) {
     bool zeroed;
     void *block = NULL;
-    if (heap_process_start()) {
-        unsigned class_index = bytes <= CLASS_LARGE_MAX ? open_class(class_of(bytes)) : CLASS_NONE;
-        block = class_index != CLASS_NONE ? heap_refill(class_index) : take_big(bytes, 1, CALL_SITE, &zeroed);
-    }
+    if (heap_process_start())
+        block =
+            LIKELY(bytes <= CLASS_LARGE_MAX) ? take_small(bytes, CALL_SITE) : take_big(bytes, 1, CALL_SITE, &zeroed);
     return LIKELY(block != NULL) ? block : call_no_memory();
 }
 
@@ -92,6 +107,7 @@ void call_free_slow(void *block) {
         heap_take_back(block, slab);
     else
         free_in_window(block);
+    learn_look(0);
 }
 
 size_t call_usable_bytes(const void *block) {
@@ -107,13 +123,20 @@ size_t call_usable_bytes(const void *block) {
 
 // A block of more than CLASS_FINE_MAX: clearing one that reads as zero would cost more than the cold path.
 static void *take_zeroed(size_t bytes, uintptr_t site, bool *zeroed) {
-    unsigned class_index = bytes <= CLASS_LARGE_MAX ? class_of_large(bytes) : CLASS_NONE;
-    void *block = stack_pop(class_index);
+    void *block = stack_pop(bytes <= CLASS_LARGE_MAX ? class_of_large(bytes) : CLASS_NONE);
     if (block != NULL || !heap_process_start())
         return block;
-    if (class_index != CLASS_NONE && open_class(class_index) != CLASS_NONE)
-        return heap_refill_zeroed(class_index, zeroed);
-    return take_big(bytes, 1, site, zeroed);
+    struct heap *heap = heap_enter(); // H6
+    if (UNLIKELY(heap != NULL && heap_is_sampling(heap) && bytes <= CLASS_LARGE_MAX))
+        sizes_note(bytes);
+    unsigned class_index = bytes <= CLASS_LARGE_MAX ? open_class(class_of_large(bytes)) : CLASS_NONE;
+    if (class_index != CLASS_NONE)
+        block = heap_refill_zeroed(class_index, zeroed);
+    else
+        block = take_big(bytes, 1, site, zeroed);
+    heap_leave(heap);
+    learn_look(0);
+    return block;
 }
 
 void *call_calloc(size_t count, size_t bytes) {
@@ -148,7 +171,8 @@ void *call_aligned(size_t bytes, size_t align) {
 // such steps, and gets room for some.
 static size_t with_headroom(size_t old_bytes, size_t bytes) {
     size_t step = old_bytes / REALLOC_STEP_SHARE < BLOCK_ALIGN ? BLOCK_ALIGN : old_bytes / REALLOC_STEP_SHARE;
-    size_t more = old_bytes + old_bytes / REALLOC_HEADROOM_SHARE;
+    size_t parts = DECIDED(headroom_share);
+    size_t more = old_bytes + old_bytes / (parts > 0 ? parts : 1); // P1
     bool steps = bytes > old_bytes && bytes - old_bytes <= step;
     return steps && more > bytes && more <= CLASS_LARGE_MAX ? more : bytes;
 }

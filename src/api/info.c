@@ -7,7 +7,7 @@
 #include "api/calls.h"
 #include "api/statistics.h"
 #include "big/mapping.h"
-#include "sys/options.h"
+#include "learn/learn.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -116,8 +116,7 @@ EXPORT int malloc_trim(size_t keep) {
 EXPORT int mallopt(int parameter, int value) {
     switch (parameter) {
     case M_TRIM_THRESHOLD:
-        heap_process_start();
-        store_relaxed(&options.retain_min, value < 0 ? SIZE_MAX / 2 : (size_t)value);
+        learn_obey_user(DECISION_retain_min, value < 0 ? SIZE_MAX / 2 : (size_t)value);
         return 1;
     case M_MXFAST:
     case M_TOP_PAD:

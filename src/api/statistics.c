@@ -28,7 +28,7 @@ static void add_heap(struct heap *heap, void *context) {
     sum->threads += heap->stacks != NULL;
     sum->kept_hits += load_relaxed(&heap->kept.hits);
     sum->kept_bytes += kept_bytes(&heap->kept);
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         add_class(&sum->classes[i], heap, i);
 }
 
@@ -50,7 +50,7 @@ static void sum_all(void) {
         return;
     heap_for_each(add_heap, &sums);
     sums.big_site_count = cache_list_sites(sums.big_sites, STATISTICS_SITES);
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         sums.classes[i].slabs = slab_count(i);
         sums.classes[i].cached_blocks += transfer_blocks(i);
         sums.classes[i].passed_blocks = transfer_passed_blocks(i);
@@ -64,7 +64,7 @@ static uint64_t class_out_blocks(const struct statistics_class *sum) {
 
 static void fill_classes(struct hakmem_stats *full) {
     size_t slab_bytes = 0;
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         const struct statistics_class *sum = &sums.classes[i];
         full->allocated_bytes += class_out_blocks(sum) * class_bytes(i);
         full->cached_bytes += sum->cached_blocks * class_bytes(i);
@@ -223,7 +223,7 @@ void statistics_say_json(struct report *report) {
         json_field(report, fault_name((enum fault)i), fault_times((enum fault)i), i + 1 < FAULT_COUNT ? ", " : "},\n");
     report_text(report, "  \"classes\": [");
     const char *separator = "\n";
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         if (sums.classes[i].counters.refilled_blocks == 0)
             continue;
         report_text(report, separator);
@@ -290,7 +290,7 @@ void statistics_say_text(struct report *report) {
     }
     report_text(report, "     block         out    cached   refills       refilled   flushes        flushed"
                         "      remote      passed     slabs  returned\n");
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         if (sums.classes[i].counters.refilled_blocks != 0)
             text_class(report, i);
     text_sites(report);
@@ -300,7 +300,7 @@ void statistics_say_text(struct report *report) {
 void statistics_say_xml_sizes(struct report *report) {
     struct heap *heap = statistics_begin();
     sum_all();
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         if (sums.classes[i].cached_blocks == 0)
             continue;
         report_text(report, "  <size from=\"");

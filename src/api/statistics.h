@@ -15,7 +15,7 @@ struct statistics_class {
 };
 
 struct statistics {
-    struct statistics_class classes[CLASS_COUNT];
+    struct statistics_class classes[CLASS_END];
     uint64_t threads;
     uint64_t kept_hits;
     size_t kept_bytes;

@@ -8,7 +8,8 @@
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 #define GIB ((size_t)1 << 30)
-#define CACHE_LINE_BYTES 64 // of x86-64 and of most aarch64 machines
+#define PAGE_LEAST_BYTES 4096 // of the machines there are; decisions about sizes reckon with it
+#define CACHE_LINE_BYTES 64   // of x86-64 and of most aarch64 machines
 
 // --- Address space -------------------------------------------------------------------------------------------------
 // A slice is the unit of the slice table: small enough that a slab of small blocks wastes little, large enough that
@@ -51,6 +52,12 @@
 #define CLASS_FIRST 1
 #define CLASS_FIRST_LARGE (CLASS_FIRST + CLASS_LINEAR_COUNT + CLASS_FINE_DOUBLINGS * CLASS_FINE_STEPS)
 #define CLASS_COUNT (CLASS_FIRST_LARGE + CLASS_LARGE_DOUBLINGS * CLASS_LARGE_STEPS)
+// And so many more whose sizes are decided while the program runs (DYN): a thread has room for the stacks of all. Each
+// is worth its memory only where a program has much of one size; few programs have more such sizes.
+#define CLASS_SPARE_COUNT 16
+#define CLASS_END (CLASS_COUNT + CLASS_SPARE_COUNT)
+// Sizes of large classes that can be decided: a power of two and so many steps to the next.
+#define CLASS_MAP_LARGE_STEPS 16
 // Blocks below a cache line (classes 1 to 3) share lines: their slabs have a holder, and only the holder's thread, or
 // one with the same tag, reuses them.
 #define CLASS_LAST_HELD 3
@@ -105,7 +112,7 @@
 #define STACK_START_BATCH 4
 // Blocks on their way between threads: a part (1/N) of what the class has in use; at least a batch or two of small
 // blocks, at most a few batches. One that did not move while threads looked at it so many times, which each does once
-// in CLASS_COUNT looks around, is emptied: its blocks may each keep a slab.
+// in CLASS_END looks around, is emptied: its blocks may each keep a slab.
 #define TRANSFER_BLOCKS 512 // slots: a page of them
 #define TRANSFER_SHARE 32
 #define TRANSFER_LEAST_BYTES (16 * KIB)
@@ -224,6 +231,38 @@
 #define SITES_LOOKS 8
 #define SITES_HALVING_TURNS 16
 #define STATISTICS_SITES 16 // call sites that the statistics list
+
+// --- Learning -------------------------------------------------------------------------------------------------------
+// Snapshots that are kept behind the one in force: none is replaced more often than once in LEARN_LEAST_NS.
+#define SNAPSHOT_RING 8
+// Between looks at what the program does: short at first, so that a program of a second learns too; longer with time.
+#define LEARN_LEAST_NS (10 * MS_NS)
+#define LEARN_MOST_NS (500 * MS_NS)
+#define LEARN_GROWTH_SHARE 16 // each look comes later than the one before by this part (1/N) of the time gone by
+#define LEARN_TURNS 32        // slow calls of a thread between looks at the clock
+#define LEARN_COST_SHARE 200  // and no more than this part (1/N) of the time, whatever a look costs
+#define MS_NS ((uint64_t)1000000)
+#define SECOND_NS (1000 * MS_NS)
+// A sampling window of a thread, in calls, and how often: some 50 microseconds every 20 milliseconds are 1/400.
+#define SAMPLE_CALLS 512
+#define SAMPLE_NS (20 * MS_NS)
+#define SAMPLE_FIRST_WINDOWS 4 // of a thread that come at once
+// One currency for all decisions: nanoseconds of processor time. A page fault with its zeroed page, a purged page (its
+// share of a system call), a batch moved by the cold path, and holding one MiB for a second: a GiB held costs two
+// hundredths of a processor.
+#define COST_FAULT_NS 700
+#define COST_PURGE_NS 200
+#define COST_BATCH_NS 1500
+#define COST_PAGE_NS 10 // of a block that comes from another processor
+#define COST_MIB_SECOND_NS 20000
+// Classes of their own (DYN): requests seen of a class before its sizes are known; what a class must save at least, and
+// of what is in use (1/N); what it costs in each thread that uses it: part-used pages, blocks in the stack.
+#define DYN_LEAST_SEEN 128
+#define DYN_LEAST_BYTES (256 * KIB)
+#define DYN_LEAST_SHARE 64
+#define DYN_THREAD_BYTES (64 * KIB)
+// Counts are halved once so many requests were seen since.
+#define SIZES_FADE_SEEN 65536
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
 #define LOCK_SPINS 64 // tries before sleeping: about a critical section's length

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "base/tuning.h"
+#include "policy/snapshot.h"
 #include "region/meta.h"
 #include "region/runs.h"
 #include "sys/options.h"
@@ -211,7 +212,7 @@ static struct cached *find_to_evict(void) {
     struct list *node = cache_resident.previous;
     for (unsigned looks = CACHE_LOOKS; looks > 0 && node != &cache_resident; looks--, node = node->previous) {
         struct cached *item = LIST_OWNER(node, struct cached, of_age);
-        if (item->mapping.bytes >= CACHE_FIFO_BYTES)
+        if (item->mapping.bytes >= DECIDED(fifo_least))
             return least != NULL ? least : item;
         if (least == NULL || item->site->uses < least->site->uses)
             least = item;

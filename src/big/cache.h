@@ -10,7 +10,7 @@
 // Q3. A block has at least its class's bytes, so each fits each request of the class. Where none of the class is
 //     resident, one of a class near it is handed out. One that is smaller has to grow; one that is much larger, by
 //     CACHE_NEAR_CLASSES, or CACHE_FAR_CLASSES if its site asks again and again, has to shrink. The taker does both.
-// Q4. Of blocks below CACHE_FIFO_BYTES those of the site used least go first, among the oldest; of larger ones the
+// Q4. Of blocks below what fifo_least says those of the site used least go first, among the oldest; of larger ones the
 //     oldest: a few of them are the bound, and looking for a better one would cost more than it gives.
 // Q5. Release (option release) unmaps a block, or purges it and keeps some such for their addresses: their pages read
 //     as zero, and they count as nothing.

@@ -2,7 +2,7 @@
 #include "big/kept.h"
 
 #include "base/tuning.h"
-#include "sys/options.h"
+#include "policy/snapshot.h"
 
 static size_t kept_granted_bytes; // to all threads
 
@@ -27,7 +27,7 @@ static void grant(struct kept *kept, size_t bytes) {
 }
 
 void kept_note_request(struct kept *kept, size_t bytes) {
-    size_t most = load_relaxed(&options.retain_min); // mallopt may change it
+    size_t most = DECIDED(retain_min);
     bool again = bytes == kept->last_bytes && bytes <= (most < KEPT_BYTES ? most : KEPT_BYTES);
     if (again && kept->granted == bytes)
         return;

@@ -26,7 +26,7 @@ static unsigned clamp(size_t value, unsigned least, unsigned most) {
 
 // The depth with which a class starts: a few blocks, many where they are small.
 static unsigned start_depth(const struct snapshot *snapshot, unsigned class_index) {
-    unsigned most = clamp(snapshot->depth[class_index], 1, STACK_MAX_DEPTH); // P1
+    unsigned most = clamp(load_relaxed(&snapshot->depth[class_index]), 1, STACK_MAX_DEPTH); // P1
     unsigned start = clamp(STACK_START_BYTES / class_bytes(class_index), STACK_START_LEAST, STACK_START_DEPTH);
     return start < most ? start : most;
 }
@@ -34,16 +34,19 @@ static unsigned start_depth(const struct snapshot *snapshot, unsigned class_inde
 // What the stacks of one thread may hold: an equal part of all threads' share.
 static size_t budget_bytes(const struct snapshot *snapshot) {
     size_t threads = load_relaxed(&registry.threads);
-    size_t part = snapshot->all_threads_bytes / (threads == 0 ? 1 : threads);
-    if (part > snapshot->thread_bytes)
-        return snapshot->thread_bytes;
+    size_t part = load_relaxed(&snapshot->all_threads_bytes) / (threads == 0 ? 1 : threads);
+    size_t most = load_relaxed(&snapshot->thread_bytes);
+    if (part > most)
+        return most;
     return part < STACK_THREAD_LEAST_BYTES ? STACK_THREAD_LEAST_BYTES : part;
 }
 
 // Takes the stack of the large class that was used longest ago, if that is long enough.
 static void revoke_idle_stack(struct heap *heap) {
     unsigned oldest = CLASS_NONE;
-    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_COUNT; i++) {
+    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_END; i++) {
+        if (!class_is_large(i))
+            continue;
         uint32_t age = heap->turn - heap->classes[i].last_turn;
         if (heap->classes[i].depth > 0 && age > STACK_LARGE_IDLE_TURNS &&
             (oldest == CLASS_NONE || age > heap->turn - heap->classes[oldest].last_turn))
@@ -66,7 +69,7 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
     CHECK(own->depth == 0);
     if (options.fastlane == OPTION_FASTLANE_OFF)
         return false;
-    if (class_index >= CLASS_FIRST_LARGE && !heap_fits_budget(heap, depth * class_bytes(class_index))) {
+    if (class_is_large(class_index) && !heap_fits_budget(heap, depth * class_bytes(class_index))) {
         revoke_idle_stack(heap);
         if (!heap_fits_budget(heap, depth * class_bytes(class_index)))
             return false;
@@ -86,7 +89,7 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
 void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     const struct snapshot *snapshot = snapshot_now();
-    unsigned most = clamp(snapshot->depth[class_index], 1, STACK_MAX_DEPTH); // P1
+    unsigned most = clamp(load_relaxed(&snapshot->depth[class_index]), 1, STACK_MAX_DEPTH); // P1
     unsigned batch = own->batch * 2u;
     if (batch > own->depth / 2u && own->depth < most) {
         unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;
@@ -97,14 +100,15 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     bool growing = own->flush_streak == 0 && own->batch >= STACK_MAX_BATCH;
     unsigned limit = growing ? own->depth - own->depth / 8u : (own->depth + 1u) / 2;
     own->batch = (uint8_t)clamp(batch, 1, limit); // H4
-    if (snapshot->batch[class_index] != 0 && own->batch > snapshot->batch[class_index])
-        own->batch = snapshot->batch[class_index];
+    uint8_t most_batch = load_relaxed(&snapshot->batch[class_index]);
+    if (most_batch != 0 && own->batch > most_batch)
+        own->batch = most_batch;
 }
 
 void heap_flatten_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     CHECK(heap_stack_blocks(heap, class_index) == 0);
-    bool lasts = class_index >= CLASS_FIRST_LARGE && own->flush_streak >= STACK_LARGE_SHRINK_FLUSHES;
+    bool lasts = class_is_large(class_index) && own->flush_streak >= STACK_LARGE_SHRINK_FLUSHES;
     unsigned least = lasts ? 1 : start_depth(snapshot_now(), class_index);
     if (own->depth > least)
         heap_set_depth(heap, class_index, own->depth / 2);

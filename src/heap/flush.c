@@ -1,5 +1,6 @@
 // Empties a thread's stacks into slabs.
 #include "heap/registry.h"
+#include "heap/sampling.h"
 #include "heap/transfer.h"
 #include "sys/options.h"
 
@@ -8,7 +9,7 @@ unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
     if (own->depth == 0)
         return 0;
     void *const *bottom = own->cell + STACK_SLOTS - own->depth;
-    return (unsigned)(load_relaxed(&heap->stacks->top[class_index]) - bottom);
+    return (unsigned)(heap_real_top(heap, class_index) - bottom);
 }
 
 unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
@@ -16,9 +17,9 @@ unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
     if (heap->stacks == NULL) // in a fork child: what its thread left
         return (heap->classes[class_index].depth > 0 ? heap->classes[class_index].idle_blocks : 0) + parked;
     // Top and depth may move meanwhile. The top alone says where the stack ends.
-    uintptr_t top = (uintptr_t)load_relaxed(&heap->stacks->top[class_index]);
+    uintptr_t top = (uintptr_t)heap_real_top(heap, class_index);
     unsigned depth = load_relaxed(&heap->classes[class_index].depth);
-    if (depth == 0)
+    if (depth == 0 || top == (uintptr_t)CONSTANT_TOP) // a window was just opened
         return parked;
     uintptr_t end = bits_align_up(top, STACK_BYTES);
     uintptr_t bottom = end - depth * sizeof(void *);
@@ -74,10 +75,11 @@ void heap_unlease(struct slab **lease) {
 }
 
 void heap_empty(struct heap *heap) {
+    heap_end_window(heap);
     heap_flush_outbox(heap);
     big_let_go(&heap->kept);
     kept_end(&heap->kept);
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         while (heap->classes[i].parked != NULL)
             heap_flush_parked(heap, i);
         heap_flush(heap, i, 0);
@@ -141,14 +143,17 @@ static void heap_put_one(struct heap *heap, void *block, unsigned class_index) {
     put_blocks(&block, 1, class_index);
 }
 
+static unsigned heap_view_of(const struct heap *heap, const void *block) {
+    return load_relaxed(&window.views[window_slice_of(block) * TAG_COUNT + heap->holder.tag]);
+}
+
 static void heap_take_back_own(struct heap *heap, void *block, unsigned class_index) {
-    unsigned view = load_relaxed(&window.views[window_slice_of(block) * TAG_COUNT + heap->holder.tag]);
-    if (view == CLASS_NONE && options.fastlane == OPTION_FASTLANE_ON) {
+    if (heap_view_of(heap, block) == CLASS_NONE && options.fastlane == OPTION_FASTLANE_ON) {
         heap_send_home(heap, block, class_index);
         return;
     }
     struct heap_class *own = &heap->classes[class_index];
-    bool straight_home = own->depth == 0 && class_index >= CLASS_FIRST_LARGE && heap_only_frees(heap, class_index);
+    bool straight_home = own->depth == 0 && class_is_large(class_index) && heap_only_frees(heap, class_index);
     if (straight_home || (own->depth == 0 && !heap_grant_stack(heap, class_index))) {
         if (straight_home)
             heap_look_around(heap, class_index);
@@ -169,10 +174,21 @@ static void heap_take_back_own(struct heap *heap, void *block, unsigned class_in
     store_relaxed(&heap->stacks->top[class_index], top + 1);
 }
 
+// Y2.
+static NOINLINE void heap_take_back_in_window(struct heap *heap, void *block, unsigned class_index) {
+    if (heap_view_of(heap, block) == class_index && heap_window_push(heap, class_index, block))
+        return;
+    heap_show_tops(heap);
+    heap_take_back_own(heap, block, class_index);
+    heap_hide_tops(heap);
+}
+
 void heap_take_back(void *block, const struct slab *slab) {
     unsigned class_index = slab->class_index; // before the block goes: the slab may go with it
     struct heap *heap = heap_enter();
-    if (LIKELY(heap != NULL))
+    if (UNLIKELY(heap != NULL && heap_is_sampling(heap)))
+        heap_take_back_in_window(heap, block, class_index);
+    else if (LIKELY(heap != NULL))
         heap_take_back_own(heap, block, class_index);
     else
         heap_put_one(registry.spare, block, class_index);

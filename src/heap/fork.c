@@ -25,21 +25,26 @@ static void for_each_other(void (*act)(struct heap *heap)) {
     }
 }
 
-static void gate_shut(struct heap *heap) {
-    for (unsigned slept = 0; slept < FORK_PATIENCE_MS * 1000; slept += FORK_SLEEP_US) {
-        for (unsigned spin = 0; spin < LOCK_SPINS; spin++) {
-            uint32_t outside = GATE_OUTSIDE;
-            if (swap_acquire(&heap->gate, outside, GATE_SHUT)) // acquire: pairs with heap_leave
-                return;
-            spin_pause();
-        }
-        os_sleep(FORK_SLEEP_US);
+// Waits at least one spin's time for its thread to come out.
+static bool gate_try_shut(struct heap *heap) {
+    for (unsigned spin = 0; spin < LOCK_SPINS; spin++) {
+        uint32_t outside = GATE_OUTSIDE;
+        if (swap_acquire(&heap->gate, outside, GATE_SHUT)) // acquire: pairs with heap_leave
+            return true;
+        spin_pause();
     }
+    return false;
+}
+
+static void gate_shut(struct heap *heap) {
+    for (unsigned slept = 0; slept < FORK_PATIENCE_MS * 1000 && !gate_try_shut(heap); slept += FORK_SLEEP_US)
+        os_sleep(FORK_SLEEP_US);
 }
 
 static void gate_open(struct heap *heap) {
     uint32_t shut = GATE_SHUT;
-    (void)swap_acquire(&heap->gate, shut, GATE_OUTSIDE); // fails after F3 and F4; acquire: none needed, none weaker
+    // Fails after F3 and F4. Total order: what was done meanwhile (H6) comes before the thread goes in
+    (void)swap_total(&heap->gate, shut, GATE_OUTSIDE);
 }
 
 void heap_fork_prepare(void) {
@@ -47,7 +52,7 @@ void heap_fork_prepare(void) {
     for_each_other(gate_shut);
 }
 
-void heap_fork_parent(void) {
+void heap_let_others(void) {
     for_each_other(gate_open);
     // release: who sees the new turn sees the gates open; pairs with heap_enter_later
     store_release(&registry.fork_turn, registry.fork_turn + 1);
@@ -55,10 +60,28 @@ void heap_fork_parent(void) {
     os_wake_all(&registry.fork_turn);
 }
 
+bool heap_try_stop_others(void) {
+    const struct heap *mine = thread_stacks.heap;
+    if (!registry_try_enter_spare()) // F1; a thread that forks may be waiting for us
+        return false;
+    for (struct list *node = registry.all.next; node != &registry.all; node = node->next) {
+        struct heap *heap = LIST_OWNER(node, struct heap, link);
+        if (heap == mine || heap->stacks == NULL || gate_try_shut(heap))
+            continue;
+        heap_let_others();
+        return false;
+    }
+    return true;
+}
+
+void heap_fork_parent(void) {
+    heap_let_others();
+}
+
 // Notes how many blocks the dead thread's stacks hold while its tops can still be read: its thread-local storage goes
 // to the next thread that starts.
 static void note_stacks(struct heap *dead) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         dead->classes[i].idle_blocks = (uint8_t)heap_stack_blocks(dead, i);
 }
 
@@ -68,7 +91,7 @@ static void forget_changes(void) {
     lock_reset(&registry.lock);
     lock_reset(&runs_grow_lock);
     transfer_forget_changes();
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         lock_reset(&depots[i].lock);
     lock_reset(&runs_lock);
     lock_reset(&mapping_lock);
@@ -102,7 +125,7 @@ void heap_adopt_orphan(void) {
     struct heap *dead = registry_take_orphan();
     if (dead == NULL)
         return;
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         struct heap_class *own = &dead->classes[i];
         if (own->depth == 0 || own->idle_blocks == 0)
             continue;

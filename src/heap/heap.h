@@ -9,11 +9,14 @@
 // H5. A thread changes more than the tops of its stacks only between heap_enter and heap_leave. A thread that forks
 //     waits until no other is in there, and shuts all of them out until the process has doubled: so the child finds
 //     every heap, slab and run whole.
+// H6. So does a thread that changes size classes (C3). What a request's class is, is looked up after heap_enter, but
+//     for the fast path: that finds a stack of a class that got another size empty, since nobody had blocks of it.
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 
 #include "big/big.h"
 #include "heap/stacks.h"
+#include "policy/snapshot.h"
 #include "slab/put.h"
 
 struct heap_counters {
@@ -58,21 +61,26 @@ struct heap {
     struct stacks own_stacks; // what the thread's pointer points to
 #endif
     struct kept kept;
-    void **spare_cells;     // each holds the next in its lowest slot
-    size_t granted_bytes;   // what all stacks can hold: sum of depth * block size, and what is parked
-    uint32_t turn;          // refills and flushes so far
-    uint32_t refill_turn;   // the last refill's
-    uint32_t phase_turns;   // flushes without a refill, after which a phase of frees has begun
-    size_t phase_bytes;     // in use when the phase of frees began
-    uint32_t trim_turn;     // last request of malloc_trim obeyed
-    uint8_t own_cells_used; // of `cells`, ever
-    uint8_t stacks_granted; // classes that have a cell
-    uint8_t look_wait;      // turns since the last look around
-    uint8_t stack_look;     // next of them to look at for idleness
-    uint8_t transfer_look;  // class whose transfer cache was looked at last
+    uint32_t window_calls;    // left of a sampling window; 0: there is none. See sampling.h for this and the next ones
+    uint32_t tops_shown;      // how often heap_show_tops is in force
+    void **shadow[CLASS_END]; // the stacks' real tops (Y1)
+    uint64_t window_ns;       // when the last window opened
+    uint32_t learn_calls;     // slow calls that learn/ was told of
+    void **spare_cells;       // each holds the next in its lowest slot
+    size_t granted_bytes;     // what all stacks can hold: sum of depth * block size, and what is parked
+    uint32_t turn;            // refills and flushes so far
+    uint32_t refill_turn;     // the last refill's
+    uint32_t phase_turns;     // flushes without a refill, after which a phase of frees has begun
+    size_t phase_bytes;       // in use when the phase of frees began
+    uint32_t trim_turn;       // last request of malloc_trim obeyed
+    uint8_t own_cells_used;   // of `cells`, ever
+    uint8_t stacks_granted;   // classes that have a cell
+    uint8_t look_wait;        // turns since the last look around
+    uint8_t stack_look;       // next of them to look at for idleness
+    uint8_t transfer_look;    // class whose transfer cache was looked at last
     uint8_t outbox_blocks;
-    uint8_t stack_classes[CLASS_COUNT]; // those that have a cell
-    struct heap_class classes[CLASS_COUNT];
+    uint8_t stack_classes[CLASS_END]; // those that have a cell
+    struct heap_class classes[CLASS_END];
     void *outbox[OUTBOX_BLOCKS];
     void *cells[CLASS_COUNT][STACK_SLOTS] __attribute__((aligned(STACK_BYTES)));
 };
@@ -97,6 +105,19 @@ INTERNAL void heap_leave(struct heap *heap);
 
 // Sets the whole library up, once; false: there is no address space for it.
 INTERNAL bool heap_process_start(void);
+// Shuts all other threads out of their heaps; false: one was inside, and nobody is shut out. Then lets them in again.
+INTERNAL bool heap_try_stop_others(void);
+INTERNAL void heap_let_others(void);
+// Makes the classes that serve requests those of the snapshot in force (H6), as far as there are spare ones without
+// slabs; false: not now, a thread was inside.
+INTERNAL bool heap_change_classes(void);
+// The defaults of all decisions, but for what options say.
+INTERNAL void heap_default_snapshot(struct snapshot *snapshot);
+// Decisions that are options too become what the user said.
+INTERNAL void heap_obey_options(struct snapshot *snapshot);
+// Gives sizes that shall have classes of their own a place among the spare ones: those that have one keep it, others
+// get one whose class has no slab, as far as there are such. Depths with it. By one thread at a time.
+INTERNAL void heap_place_spares(struct snapshot *snapshot, const uint32_t *bytes, unsigned count);
 // Around fork (H5): the child also takes over what the other threads had.
 INTERNAL void heap_fork_prepare(void);
 INTERNAL void heap_fork_parent(void);

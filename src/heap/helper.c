@@ -20,7 +20,7 @@ static size_t retained_bytes(void) {
 }
 
 static bool is_wanted(void) {
-    return runs_in_use_bytes() > load_relaxed(&options.retain_min) || retained_bytes() > 0;
+    return runs_in_use_bytes() > DECIDED(retain_min) || retained_bytes() > 0;
 }
 
 static size_t what_remains(size_t from, size_t bytes) {
@@ -45,7 +45,7 @@ static void *helper_main(void *unused) {
     size_t seen[2] = {0}; // in use at the ends of the last delays
     runs_take_lowest_bytes();
     while (is_wanted()) {
-        for (size_t left = options.purge_delay; left > 0; left -= left < 1000 ? left : 1000)
+        for (size_t left = DECIDED(purge_delay); left > 0; left -= left < 1000 ? left : 1000)
             os_sleep(1000 * (unsigned)(left < 1000 ? left : 1000));
         size_t now = runs_in_use_bytes();
         struct heap *heap = heap_enter();
@@ -61,7 +61,7 @@ static void *helper_main(void *unused) {
 
 void helper_start(void) {
     uint32_t none = HELPER_NONE;
-    if (load_relaxed(&helper_state) != HELPER_NONE || runs_in_use_bytes() <= load_relaxed(&options.retain_min))
+    if (load_relaxed(&helper_state) != HELPER_NONE || runs_in_use_bytes() <= DECIDED(retain_min))
         return;
     if (swap_acquire(&helper_state, none, HELPER_RUNS) &&
         !os_start_thread(helper_main))                       // acquire: one thread starts it

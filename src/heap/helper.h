@@ -9,7 +9,7 @@
 #ifndef HEAP_HELPER_H
 #define HEAP_HELPER_H
 
-#include "sys/options.h"
+#include "policy/snapshot.h"
 
 // Starts the helper where there is something to do and none yet. Outside of locks and gates; errno is kept.
 INTERNAL void helper_start(void);
@@ -17,7 +17,7 @@ INTERNAL void helper_start(void);
 INTERNAL void helper_forget(void);
 
 ALWAYS_INLINE void helper_look(void) {
-    if (UNLIKELY(options.purge_delay != 0))
+    if (UNLIKELY(DECIDED(purge_delay) != 0))
         helper_start();
 }
 

@@ -7,6 +7,7 @@
 // left alone.
 #include "big/cache.h"
 #include "heap/registry.h"
+#include "heap/sampling.h"
 #include "heap/transfer.h"
 #include "region/runs.h"
 #include "slab/sparse.h"
@@ -55,7 +56,7 @@ static void heap_empty_stack(struct heap *heap, unsigned class_index) {
     unsigned blocks = heap_stack_blocks(heap, class_index);
     heap_flush_idle_parked(heap, class_index);
     heap_flush(heap, class_index, 0);
-    if (class_index < CLASS_FIRST_LARGE && heap->classes[class_index].depth > 0)
+    if (!class_is_large(class_index) && heap->classes[class_index].depth > 0)
         heap_flatten_stack(heap, class_index);
     else if (heap->classes[class_index].depth > 0)
         heap_set_depth(heap, class_index, 0);
@@ -74,7 +75,7 @@ static void heap_look_at(struct heap *heap, unsigned class_index) {
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
 
-void heap_look_around(struct heap *heap, unsigned busy_class) {
+static void heap_look(struct heap *heap, unsigned busy_class) {
     uint32_t trim_turn = load_relaxed(&heap_trim_turn);
     if (UNLIKELY(heap->trim_turn != trim_turn)) {
         heap->trim_turn = trim_turn;
@@ -98,4 +99,10 @@ void heap_look_around(struct heap *heap, unsigned busy_class) {
     heap->stack_look = heap->stack_look + 1 < heap->stacks_granted ? heap->stack_look + 1 : 0;
     if (heap->stack_classes[heap->stack_look] != busy_class)
         heap_look_at(heap, heap->stack_classes[heap->stack_look]);
+}
+
+void heap_look_around(struct heap *heap, unsigned busy_class) {
+    heap_show_tops(heap);
+    heap_look(heap, busy_class);
+    heap_hide_tops(heap);
 }

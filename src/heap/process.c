@@ -13,7 +13,19 @@
 enum process_state { PROCESS_NEW, PROCESS_STARTING, PROCESS_STARTED };
 
 static uint32_t process_state;
-static struct snapshot snapshot_initial;
+static struct snapshot first_snapshot;
+
+void heap_obey_options(struct snapshot *snapshot) {
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        (void)options_given(decision_rows[i].name, snapshot_field(snapshot, (enum decision)i));
+}
+
+void heap_default_snapshot(struct snapshot *snapshot) {
+    snapshot_default(snapshot);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        snapshot_default_depth(snapshot, i, class_bytes(i));
+    heap_obey_options(snapshot);
+}
 
 // What can't fail, once.
 static void process_start_tables(void) {
@@ -26,8 +38,8 @@ static void process_start_tables(void) {
     if (options.stats != OPTION_STATS_OFF)
         os_keep_standard_error();
     size_class_start();
-    snapshot_default(&snapshot_initial, size_class_bytes);
-    snapshot_publish(&snapshot_initial);
+    heap_default_snapshot(&first_snapshot);
+    snapshot_publish(&first_snapshot);
     depot_start();
     transfer_start();
 }

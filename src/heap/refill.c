@@ -1,6 +1,7 @@
 // Fills a thread's stack from slabs.
 #include "heap/helper.h"
 #include "heap/registry.h"
+#include "heap/sampling.h"
 #include "heap/transfer.h"
 
 // Gives up a lease without blocks; false where one came back meanwhile and the lease goes on.
@@ -41,7 +42,7 @@ static unsigned heap_take_from_fresh(struct heap_class *own, void **end, unsigne
 
 static unsigned heap_take_used(struct heap *heap, unsigned class_index, void **end, unsigned want) {
     struct heap_class *own = &heap->classes[class_index];
-    bool few = class_index >= CLASS_FIRST_LARGE;
+    bool few = class_is_large(class_index);
     unsigned count = heap_take_from_fresh(own, end, want);
     // Each turn ends with enough, or is through with a slab.
     while (count < want && (own->slab != NULL || heap_lease(heap, class_index, want - count))) {
@@ -197,14 +198,36 @@ static void *heap_take_one_zeroed(struct heap *heap, unsigned class_index, bool 
 void *heap_refill_zeroed(unsigned class_index, bool *zeroed) {
     *zeroed = false;
     struct heap *heap = heap_enter();
-    void *block = heap != NULL ? heap_take_one_zeroed(heap, class_index, zeroed) : NULL;
+    void *block = NULL;
+    if (heap != NULL) {
+        heap_show_tops(heap);
+        block = heap_take_one_zeroed(heap, class_index, zeroed);
+        heap_hide_tops(heap);
+    }
     heap_leave(heap);
     return block != NULL ? block : heap_refill(class_index);
 }
 
+// Y2.
+static NOINLINE void *heap_refill_in_window(struct heap *heap, unsigned class_index) {
+    void *block = heap_window_pop(heap, class_index);
+    if (block != NULL)
+        return block;
+    heap_show_tops(heap);
+    block = heap_refill_own(heap, class_index);
+    heap_hide_tops(heap);
+    return block;
+}
+
 void *heap_refill(unsigned class_index) {
     struct heap *heap = heap_enter();
-    void *block = LIKELY(heap != NULL) ? heap_refill_own(heap, class_index) : heap_refill_spare(class_index);
+    void *block;
+    if (UNLIKELY(heap == NULL))
+        block = heap_refill_spare(class_index);
+    else if (UNLIKELY(heap_is_sampling(heap)))
+        block = heap_refill_in_window(heap, class_index);
+    else
+        block = heap_refill_own(heap, class_index);
     heap_leave(heap);
     helper_look();
     return block;

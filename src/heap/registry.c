@@ -7,15 +7,15 @@
 
 INTERNAL struct constant_stack constant_stack __attribute__((aligned(STACK_BYTES)));
 
-#define STACKS_INITIAL                                    \
-    {                                                     \
-        .top = { [0 ... CLASS_COUNT - 1] = CONSTANT_TOP } \
+#define STACKS_INITIAL                                  \
+    {                                                   \
+        .top = { [0 ... CLASS_END - 1] = CONSTANT_TOP } \
     }
 
 #ifdef HAKMEM_TLS_POINTER
 // Shared by all threads without a heap; never written: both of the fast path's tests fail on it (T2).
 static struct stacks stacks_not_started = STACKS_INITIAL;
-static struct stacks stacks_ended = {.top = {[0 ... CLASS_COUNT - 1] = CONSTANT_TOP}, .ended = true};
+static struct stacks stacks_ended = {.top = {[0 ... CLASS_END - 1] = CONSTANT_TOP}, .ended = true};
 INTERNAL __thread struct stacks *thread_stacks_pointer __attribute__((tls_model("initial-exec"))) = &stacks_not_started;
 #else
 INTERNAL __thread struct stacks thread_stacks __attribute__((tls_model("initial-exec"))) = STACKS_INITIAL;
@@ -46,7 +46,7 @@ static void thread_leave_stacks(void) {
 }
 #else
 void stacks_set_early(void) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         if (thread_stacks.top[i] == NULL)
             thread_stacks.top[i] = CONSTANT_TOP;
 }
@@ -69,17 +69,18 @@ static void thread_leave_stacks(void) {
 
 // After this a heap is as new; a new one is zeroed memory, of which a thread touches what it uses.
 void registry_forget_stacks(struct heap *heap) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         while (heap->classes[i].parked != NULL)
             heap_flush_parked(heap, i);
     for (unsigned i = CLASS_FIRST; i <= CLASS_LAST_HELD; i++)
         if (heap->classes[i].passes_on)
             heap->classes[i].passes_on = false;
+    store_relaxed(&heap->window_calls, 0u); // others read it
     heap->stacks_granted = 0;
     heap->stack_look = 0;
     heap->granted_bytes = 0;
     heap->outbox_blocks = 0;
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         if (heap->classes[i].cell == NULL)
             continue;
         heap_spare_cell(heap, heap->classes[i].cell);
@@ -186,6 +187,14 @@ void registry_enter_spare(void) {
     registry.spare_entries++;
 }
 
+bool registry_try_enter_spare(void) {
+    if (!lock_try(&registry.spare_lock))
+        return false;
+    store_relaxed(&registry.spare_thread, os_thread());
+    registry.spare_entries++;
+    return true;
+}
+
 void registry_leave_spare(void) {
     if (--registry.spare_entries > 0)
         return;
@@ -257,7 +266,7 @@ void registry_thread_ended(void *value) {
     heap_empty(heap);
     for (unsigned i = 0; i < heap->stacks_granted; i++) // what it passed on may have been for nobody else
         transfer_empty(heap, heap->stack_classes[i]);
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         store_relaxed(&thread_stacks.top[i], CONSTANT_TOP);
     registry_forget_stacks(heap);
     thread_leave_stacks();

@@ -31,6 +31,7 @@ INTERNAL struct heap *registry_new_heap(void);
 INTERNAL void registry_start(void);
 // The part of heap_enter and heap_leave for threads without a heap; also while a heap is made, and while one forks.
 INTERNAL void registry_enter_spare(void);
+INTERNAL bool registry_try_enter_spare(void);
 INTERNAL void registry_leave_spare(void);
 // Forgets a heap's stacks; they are empty or lost.
 INTERNAL void registry_forget_stacks(struct heap *heap);

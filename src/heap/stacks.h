@@ -18,11 +18,11 @@
 struct heap;
 
 struct stacks {
-    void **top[CLASS_COUNT]; // that of CLASS_NONE is always the constant stack
-    size_t limit;            // slices that this thread's free() looks up; 0 while it has no heap
-    const uint8_t *view;     // what threads of this one's tag see: view[slice * TAG_COUNT]
-    struct heap *heap;       // NULL until the thread's first slow call
-    bool ended;              // the thread's heap has been given up
+    void **top[CLASS_END]; // that of CLASS_NONE is always the constant stack
+    size_t limit;          // slices that this thread's free() looks up; 0 while it has no heap
+    const uint8_t *view;   // what threads of this one's tag see: view[slice * TAG_COUNT]
+    struct heap *heap;     // NULL until the thread's first slow call
+    bool ended;            // the thread's heap has been given up
 };
 
 #define STACK_MASK (STACK_BYTES - 1)

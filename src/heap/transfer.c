@@ -12,19 +12,19 @@
 
 #include "slab/put.h"
 
-INTERNAL struct transfer transfers[CLASS_COUNT];
+INTERNAL struct transfer transfers[CLASS_END];
 // Apart, so that a class without any touches no memory. Under the class's lock.
-static void *transfer_slots[CLASS_COUNT][TRANSFER_BLOCKS] __attribute__((aligned(CACHE_LINE_BYTES)));
+static void *transfer_slots[CLASS_END][TRANSFER_BLOCKS] __attribute__((aligned(CACHE_LINE_BYTES)));
 
 void transfer_start(void) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         transfers[i].lock.rank = LOCK_RANK_transfer;
 }
 
 // X2, in blocks.
 static unsigned transfer_room(unsigned class_index) {
     size_t share = slab_in_use_bytes(class_index) / TRANSFER_SHARE;
-    size_t least = class_index < CLASS_FIRST_LARGE ? TRANSFER_LEAST_BYTES : TRANSFER_MOST_BYTES; // a batch
+    size_t least = class_is_large(class_index) ? TRANSFER_MOST_BYTES : TRANSFER_LEAST_BYTES; // a batch
     size_t bytes = share < least ? least : share;
     size_t blocks = (bytes < TRANSFER_MOST_BYTES ? bytes : TRANSFER_MOST_BYTES) / class_bytes(class_index);
     return blocks < TRANSFER_BLOCKS ? (unsigned)blocks : TRANSFER_BLOCKS;
@@ -100,12 +100,12 @@ void transfer_empty(struct heap *heap, unsigned class_index) {
 }
 
 void transfer_empty_all(struct heap *heap) {
-    for (unsigned i = CLASS_FIRST; heap != NULL && i < CLASS_COUNT; i++)
+    for (unsigned i = CLASS_FIRST; heap != NULL && i < CLASS_END; i++)
         transfer_empty(heap, i);
 }
 
 void transfer_forget_changes(void) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++)
+    for (unsigned i = 0; i < CLASS_END; i++)
         lock_reset(&transfers[i].lock);
 }
 
@@ -122,7 +122,7 @@ uint64_t transfer_passed_blocks(unsigned class_index) {
 }
 
 void transfer_look(struct heap *heap) {
-    heap->transfer_look = heap->transfer_look + 1 < CLASS_COUNT ? heap->transfer_look + 1 : CLASS_FIRST;
+    heap->transfer_look = heap->transfer_look + 1 < CLASS_END ? heap->transfer_look + 1 : CLASS_FIRST;
     struct transfer *transfer = &transfers[heap->transfer_look];
     if (load_relaxed(&transfer->count) == 0)
         return;

@@ -18,7 +18,7 @@ struct transfer {
     bool closed;            // until the next refill. As unclaimed
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
-SHARED struct transfer transfers[CLASS_COUNT];
+SHARED struct transfer transfers[CLASS_END];
 
 INTERNAL void transfer_start(void);
 // Takes the blocks over, oldest first, all or none; false: there is no room, or the class is being freed. In that case

@@ -1,6 +1,7 @@
 // Which groups are huge.
 #include "region/huge.h"
 
+#include "policy/snapshot.h"
 #include "region/density.h"
 #include "region/window.h"
 #include "sys/options.h"
@@ -14,18 +15,18 @@ void huge_start(void) {
 
 // One that is huge already stays so a little longer, lest the kernel be told back and forth.
 static bool heap_is_dense(enum huge_place place, size_t in_use_slices) {
-    return in_use_slices >= HUGE_LEAST_BYTES >> SLICE_SHIFT &&
+    return in_use_slices >= DECIDED(huge_least) >> SLICE_SHIFT &&
            density_is_above(place == HUGE_ALREADY ? HUGE_STAYS_SHARE : HUGE_SPARSE_SHARE);
 }
 
 bool huge_is_wanted(enum huge_place place, size_t in_use_slices) {
-    if (options.huge_pages == OPTION_HUGE_PAGES_OFF || huge_support == OS_HUGE_NONE)
+    if (DECIDED(huge_pages) == OPTION_HUGE_PAGES_OFF || huge_support == OS_HUGE_NONE)
         return false;
-    return options.huge_pages == OPTION_HUGE_PAGES_ON || place == HUGE_IN_BLOCK || heap_is_dense(place, in_use_slices);
+    return DECIDED(huge_pages) == OPTION_HUGE_PAGES_ON || place == HUGE_IN_BLOCK || heap_is_dense(place, in_use_slices);
 }
 
 bool huge_looks_at_density(void) {
-    return options.huge_pages == OPTION_HUGE_PAGES_AUTO && huge_support != OS_HUGE_NONE;
+    return DECIDED(huge_pages) == OPTION_HUGE_PAGES_AUTO && huge_support != OS_HUGE_NONE;
 }
 
 bool huge_is_everywhere(void) {

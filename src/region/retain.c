@@ -3,6 +3,7 @@
 
 #include "base/atomics.h"
 #include "base/tuning.h"
+#include "policy/snapshot.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
@@ -103,15 +104,22 @@ bool retain_is_above_hard_limit(size_t more_slices) {
     return options.limit_hard != 0 && all_in_use_slices() + more_slices > options.limit_hard >> SLICE_SHIFT;
 }
 
+// N2.
+static size_t allowance(void) {
+    size_t least = least_of(DECIDED(allowance_least) >> SLICE_SHIFT, most_slices);
+    return retain.allowance_slices > least ? retain.allowance_slices : least;
+}
+
 size_t retain_bound_bytes(void) {
     size_t limit = retain_limit_slices() << SLICE_SHIFT;
     if (options.free_policy == OPTION_FREE_POLICY_KEEP)
         return limit;
     if (options.free_policy == OPTION_FREE_POLICY_BATCH)
         return least_of(options.release_batch, limit);
-    size_t share = (all_in_use_slices() << SLICE_SHIFT) / options.retain_share;
-    size_t least = load_relaxed(&options.retain_min); // mallopt may change it
-    return least_of((share > least ? share : least) + (retain.allowance_slices << SLICE_SHIFT), limit);
+    size_t parts = DECIDED(retain_share);
+    size_t share = (all_in_use_slices() << SLICE_SHIFT) / (parts > 0 ? parts : 1); // P1
+    size_t least = DECIDED(retain_min);
+    return least_of((share > least ? share : least) + (allowance() << SLICE_SHIFT), limit);
 }
 
 size_t retain_target_bytes(size_t bound) {
@@ -120,10 +128,10 @@ size_t retain_target_bytes(size_t bound) {
 
 // What growth leaves.
 static size_t growth_bound_slices(void) {
-    size_t asked = load_relaxed(&options.retain_min); // whoever wants more than the default to stay gets it
+    size_t asked = DECIDED(retain_min); // whoever wants more than the default to stay gets it
     if (options.free_policy == OPTION_FREE_POLICY_KEEP)
         return SIZE_MAX;
-    return retain.allowance_slices + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
+    return allowance() + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
 }
 
 size_t retain_growth_keeps(void) {

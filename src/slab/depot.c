@@ -3,7 +3,7 @@
 
 #include "region/runs.h"
 
-INTERNAL struct depot depots[CLASS_COUNT];
+INTERNAL struct depot depots[CLASS_END];
 
 // Slabs that a lease looks at before it chooses: enough to prefer fuller ones, few enough for one lock hold.
 #define DEPOT_LOOKAHEAD_WORDS 16
@@ -13,11 +13,11 @@ INTERNAL struct depot depots[CLASS_COUNT];
 // A wholly free slab goes back, unless it is all that its depot has to offer: a class in use would soon make it anew,
 // elsewhere, and touch other pages. Slabs of few blocks always go back: their slices are kept warm in region/runs.c.
 static bool depot_can_spare(const struct depot *depot, const struct slab *slab, unsigned others) {
-    return depot->slabs > others || slab->class_index >= CLASS_FIRST_LARGE || load_relaxed(&slab->carved) == 0;
+    return depot->slabs > others || class_is_large(slab->class_index) || load_relaxed(&slab->carved) == 0;
 }
 
 void depot_start(void) {
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         depots[i].lock.rank = LOCK_RANK_depot;
         list_init(&depots[i].listed);
         list_init(&depots[i].holders);

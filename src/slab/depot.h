@@ -18,7 +18,7 @@ struct depot {
     size_t freed_bytes;  // since slab/sparse.c last looked
 } __attribute__((aligned(CACHE_LINE_BYTES)));
 
-SHARED struct depot depots[CLASS_COUNT];
+SHARED struct depot depots[CLASS_END];
 
 INTERNAL void depot_start(void);
 INTERNAL void depot_holder_start(struct holder *holder, unsigned tag);

@@ -1,10 +1,11 @@
-// Computes the size classes and the geometry of their slabs.
+// Computes the size classes and the geometry of their slabs, and says which of them serves a size.
 #include "slab/size_class.h"
 
-INTERNAL struct size_class size_classes[CLASS_COUNT];
+INTERNAL struct size_class size_classes[CLASS_END];
 INTERNAL uint8_t class_map[CLASS_MAP_COUNT];
+static bool class_is_open[CLASS_END];
 
-_Static_assert(CLASS_COUNT <= 256, "a class must fit a slice's view");
+_Static_assert(CLASS_END <= 256, "a class must fit a slice's view");
 _Static_assert(CLASS_LINEAR_COUNT *BLOCK_ALIGN == CLASS_LINEAR_MAX, "linear classes end where the doublings begin");
 _Static_assert(CLASS_LINEAR_MAX << CLASS_FINE_DOUBLINGS == CLASS_FINE_MAX,
                "fine classes end where the large ones begin");
@@ -33,30 +34,80 @@ static unsigned slices_of_class(size_t bytes) {
     return least;
 }
 
-size_t size_class_bytes(unsigned class_index) {
-    return class_bytes(class_index);
+size_t size_class_bytes_of_entry(unsigned entry) {
+    if (entry < CLASS_MAP_FINE)
+        return entry * BLOCK_ALIGN;
+    unsigned large = entry - (unsigned)CLASS_MAP_FINE;
+    size_t base = CLASS_FINE_MAX << large / CLASS_MAP_LARGE_STEPS;
+    return base + base / CLASS_MAP_LARGE_STEPS * (large % CLASS_MAP_LARGE_STEPS + 1);
+}
+
+size_t size_class_step(size_t bytes) {
+    return size_class_bytes_of_entry(bytes <= CLASS_FINE_MAX ? (unsigned)((bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN)
+                                                             : class_map_large(bytes));
+}
+
+static unsigned smallest_open(size_t bytes) {
+    unsigned best = CLASS_NONE;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        if (class_is_open[i] && class_bytes(i) >= bytes && (best == CLASS_NONE || class_bytes(i) < class_bytes(best)))
+            best = i;
+    CHECK(best != CLASS_NONE); // C2
+    return best;
+}
+
+// C1.
+static void class_map_fill(void) {
+    unsigned class_index = CLASS_NONE;
+    for (unsigned entry = 0; entry < CLASS_MAP_COUNT; entry++) {
+        if (class_index == CLASS_NONE || class_bytes(class_index) < size_class_bytes_of_entry(entry))
+            class_index = smallest_open(size_class_bytes_of_entry(entry));
+        if (load_relaxed(&class_map[entry]) != class_index)
+            store_relaxed(&class_map[entry], (uint8_t)class_index);
+    }
+}
+
+static void size_class_shape(struct size_class *row, size_t bytes) {
+    row->bytes = (uint32_t)bytes;
+    row->shift = (uint8_t)bits_lowest(bytes);
+    row->inverse = bits_inverse((uint32_t)(bytes >> row->shift));
+    row->slices = (uint8_t)slices_of_class(bytes);
+    row->blocks = (uint16_t)(row->slices * SLICE_BYTES / bytes);
+    row->words = (uint8_t)((row->blocks + 63) / 64);
+    CHECK(row->blocks > 0);
 }
 
 void size_class_start(void) {
-    for (unsigned class_index = CLASS_FIRST; class_index < CLASS_COUNT; class_index++) {
-        size_t bytes = bytes_of_class(class_index);
-        struct size_class *row = &size_classes[class_index];
-        row->bytes = (uint32_t)bytes;
-        row->shift = (uint8_t)bits_lowest(bytes);
-        row->inverse = bits_inverse((uint32_t)(bytes >> row->shift));
-        row->slices = (uint8_t)slices_of_class(bytes);
-        row->blocks = (uint16_t)(row->slices * SLICE_BYTES / bytes);
-        row->words = (uint8_t)((row->blocks + 63) / 64);
-        CHECK(row->blocks > 0);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        class_is_open[i] = !class_is_spare(i);
+        size_classes[i] = (struct size_class){0};
+        if (class_is_open[i])
+            size_class_shape(&size_classes[i], bytes_of_class(i));
     }
-    unsigned class_index = CLASS_FIRST;
-    for (unsigned step = 0; step < CLASS_MAP_FINE; step++) {
-        while (class_bytes(class_index) < step * BLOCK_ALIGN)
-            class_index++;
-        store_relaxed(&class_map[step], (uint8_t)class_index);
-    }
-    for (unsigned i = 0; i < CLASS_COUNT - CLASS_FIRST_LARGE; i++)
-        store_relaxed(&class_map[CLASS_MAP_FINE + i], (uint8_t)(CLASS_FIRST_LARGE + i));
+    class_map_fill();
+}
+
+void size_class_make(unsigned class_index, size_t bytes) {
+    CHECK(class_is_spare(class_index) && !class_is_open[class_index] && size_class_step(bytes) == bytes);
+    size_class_shape(&size_classes[class_index], bytes);
+    size_class_open(class_index);
+}
+
+void size_class_open(unsigned class_index) {
+    CHECK(class_bytes(class_index) > 0);
+    class_is_open[class_index] = true;
+    class_map_fill();
+}
+
+void size_class_close(unsigned class_index) {
+    if (!class_is_spare(class_index) && bits_is_power_of_two(class_bytes(class_index))) // C2
+        return;
+    class_is_open[class_index] = false;
+    class_map_fill();
+}
+
+bool size_class_is_open(unsigned class_index) {
+    return class_is_open[class_index];
 }
 
 unsigned class_of_aligned(size_t bytes, size_t align) {
@@ -64,8 +115,8 @@ unsigned class_of_aligned(size_t bytes, size_t align) {
     if (least > CLASS_LARGE_MAX || align > SLICE_BYTES)
         return CLASS_NONE;
     // The next power of two ends the search (C2).
-    for (unsigned class_index = class_of(least); class_index < CLASS_COUNT; class_index++)
-        if ((class_bytes(class_index) & (align - 1)) == 0)
-            return class_index;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        if (class_bytes(i) >= least && (class_bytes(i) & (align - 1)) == 0)
+            return i;
     return CLASS_NONE;
 }

@@ -10,7 +10,7 @@
 #define SLAB_LINE_BYTES 64
 #define SLAB_MAX_LINES 9
 static struct list free_slabs[SLAB_MAX_LINES + 1];
-static struct slab_totals slab_totals[CLASS_COUNT];
+static struct slab_totals slab_totals[CLASS_END];
 
 static size_t slab_lines(const struct size_class *row) {
     size_t bytes = offsetof(struct slab, bits) + (row->words + 1u) * sizeof(uint64_t);

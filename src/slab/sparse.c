@@ -3,13 +3,13 @@
 
 #include <limits.h>
 
+#include "policy/snapshot.h"
 #include "region/runs.h"
-#include "sys/options.h"
 #include "sys/os.h"
 
 static size_t idle_bytes_of_all(void) {
     size_t sum = 0;
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         sum += load_relaxed(&depots[i].idle_bytes);
     return sum;
 }
@@ -29,7 +29,7 @@ bool sparse_is_due(unsigned class_index, unsigned freed_blocks) {
     size_t freed = load_relaxed(&depot->freed_bytes) + freed_blocks * class_bytes(class_index);
     bool much = freed > 0 && freed >= in_use / SPARSE_LOOK_SHARE;
     store_relaxed(&depot->freed_bytes, much ? 0 : freed); // an update lost between threads moves a look
-    if (!much || runs_in_use_bytes() <= load_relaxed(&options.retain_min))
+    if (!much || runs_in_use_bytes() <= DECIDED(retain_min))
         return false;
     size_t idle = load_relaxed(&depot->idle_bytes) + freed;
     note_idle(class_index, idle < in_use ? idle : in_use);
@@ -139,7 +139,7 @@ void sparse_look(unsigned class_index, enum sparse_least least) {
 bool sparse_trim(void) {
     struct look look = {.least = SPARSE_SOME_IDLE};
     bool any = false;
-    for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_COUNT; i++)
+    for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_END; i++)
         any = purge_slabs(i, &look, UINT_MAX) > 0 || any;
     return any;
 }

@@ -34,6 +34,16 @@ static inline void lock_acquire(struct lock *lock) {
         lock_rank_check(lock);
 }
 
+// False: somebody has it.
+static inline bool lock_try(struct lock *lock) {
+    uint32_t expected = 0;
+    if (!swap_acquire(&lock->state, expected, 1)) // acquire: pairs with lock_release
+        return false;
+    if (CHECKED)
+        lock_rank_check(lock);
+    return true;
+}
+
 static inline void lock_release(struct lock *lock) {
     if (CHECKED)
         lock_rank_forget(lock);

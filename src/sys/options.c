@@ -87,6 +87,8 @@ static void report_span(struct report *report, struct span span) {
     }
 }
 
+static bool option_is_given[COUNT_OF(option_rows)];
+
 static void *option_field(const struct option_row *row) {
     return (char *)&options + row->offset;
 }
@@ -236,24 +238,27 @@ static bool number_parse(const struct option_row *row, struct span value, size_t
 // `value` ends with NUL where it came from a variable of its own; texts are taken from there alone.
 static void option_set(const struct option_row *row, struct span value) {
     size_t number = 0;
+    bool is_valid = true;
     switch (row->kind) {
     case OPTION_KIND_CHOICE:
-        if (choice_parse(row, value, &number))
+        is_valid = choice_parse(row, value, &number);
+        if (is_valid)
             *(unsigned *)option_field(row) = (unsigned)number;
-        else
-            option_say_wrong(row, value);
         break;
     case OPTION_KIND_SIZE:
     case OPTION_KIND_NUMBER:
-        if (number_parse(row, value, &number))
+        is_valid = number_parse(row, value, &number);
+        if (is_valid)
             *(size_t *)option_field(row) = number;
-        else
-            option_say_wrong(row, value);
         break;
     case OPTION_KIND_TEXT:
         *(const char **)option_field(row) = value.start;
         break;
     }
+    if (is_valid)
+        option_is_given[row - option_rows] = true;
+    else
+        option_say_wrong(row, value);
 }
 
 static void option_take(struct span name, struct span value) {
@@ -327,6 +332,7 @@ void options_read(char **environment) {
     static const char prefix[] = "HAKMEM_";
     static const char list[] = "OPTIONS=";
     option_texts_used = 0;
+    memset(option_is_given, 0, sizeof option_is_given);
     if (environment == NULL)
         return;
     for (char **variable = environment; *variable != NULL; variable++)
@@ -342,6 +348,17 @@ void options_read(char **environment) {
         if (equals != NULL)
             option_take((struct span){name, (size_t)(equals - name)}, (struct span){equals + 1, strlen(equals + 1)});
     }
+}
+
+bool options_given(const char *name, size_t *value) {
+    for (size_t i = 0; i < COUNT_OF(option_rows); i++) {
+        const struct option_row *row = &option_rows[i];
+        if (!option_is_given[i] || row->kind == OPTION_KIND_TEXT || strcmp(row->name, name) != 0)
+            continue;
+        *value = row->kind == OPTION_KIND_CHOICE ? *(unsigned *)option_field(row) : *(size_t *)option_field(row);
+        return true;
+    }
+    return false;
 }
 
 bool options_say_value(struct report *report, const char *name) {

@@ -28,10 +28,20 @@ enum { OPTION_RELEASE_UNMAP, OPTION_RELEASE_PURGE };
 enum { OPTION_PURGE_NOW, OPTION_PURGE_LAZILY };
 enum { OPTION_PREFAULT_OFF, OPTION_PREFAULT_ON };
 enum { OPTION_HUGE_PAGES_OFF, OPTION_HUGE_PAGES_AUTO, OPTION_HUGE_PAGES_ON };
+enum { OPTION_MODE_MINIMAL, OPTION_MODE_FAST, OPTION_MODE_BALANCED, OPTION_MODE_LEARNING, OPTION_MODE_RESEARCH };
+enum {
+    OPTION_PROFILE_NONE,
+    OPTION_PROFILE_MIXED,
+    OPTION_PROFILE_C6_HEAVY,
+    OPTION_PROFILE_SERVICE,
+    OPTION_PROFILE_BATCH
+};
 
 // Reads the environment; after os_start. What is wrong is said in one line each on standard error, and the default
 // stays.
 INTERNAL void options_read(char **environment);
+// Whether the environment has given the option of that name, as a number or the index of a choice: then *value says it.
+INTERNAL bool options_given(const char *name, size_t *value);
 // Says an option's value as it would be written in the environment; false where there is no such option.
 INTERNAL bool options_say_value(struct report *report, const char *name);
 

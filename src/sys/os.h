@@ -81,6 +81,16 @@ INTERNAL size_t os_read_number(const char *digit);
 INTERNAL bool os_is_confined(void);
 // Part of os_start.
 INTERNAL void os_note_confinement(void);
+// The executable's name without folders, and the build id that its linker wrote into it, in hexadecimal; empty where
+// there is none.
+INTERNAL void os_program_name(char *name, size_t size);
+INTERNAL void os_program_build(char *build, size_t size);
+// Nanoseconds of a clock that never goes back, from no particular moment on.
+INTERNAL uint64_t os_now_ns(void);
+// Writes a file anew, as a whole: who opens it sees the old or the new one. False: errno's error, nothing has changed.
+INTERNAL bool os_replace_file(const char *path, const char *text, size_t length);
+// Waits until no other process has the file's lock, and takes it: until os_close. -1: there can't be one.
+INTERNAL int os_lock_file(const char *path);
 // The memory limit of the process's control group, the least of those around it; SIZE_MAX: none.
 INTERNAL size_t os_cgroup_memory_bytes(void);
 // Bytes resident in the process right now, from /proc; 0 where that can't be read.

@@ -137,7 +137,7 @@ static void a_block_that_grows_in_small_steps_moves_seldom(void **state) {
     assert_int_equal(moves, 19); // 47 classes lie between
     call_free(block);
     block = call_realloc(call_malloc(1000), 2000); // not a small step
-    assert_int_equal(call_usable_bytes(block), size_class_bytes(class_of(2000)));
+    assert_int_equal(call_usable_bytes(block), class_bytes(class_of(2000)));
     call_free(block);
 }
 

@@ -1,4 +1,5 @@
 // glibc's names that tell about the heap: figures that agree with the statistics, XML, and what mallopt sets.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include <limits.h>
@@ -40,14 +41,14 @@ static void mallinfo2_tells_true_figures(void **state) {
 
 // A mapping that its thread keeps is not allocated: no figure wraps around.
 static void mallinfo2_counts_kept_mappings_as_free(void **state) {
-    size_t threshold = options.big_threshold, used = mallinfo2().uordblks;
+    size_t threshold = DECIDED(big_threshold), used = mallinfo2().uordblks;
     (void)state;
-    options.big_threshold = MIB;
+    DECIDE(big_threshold, MIB);
     for (int round = 0; round < 4; round++)
         call_free(call_malloc(2 * MIB));
     struct mallinfo2 info = mallinfo2();
     assert_true(info.uordblks <= used);
-    options.big_threshold = threshold;
+    DECIDE(big_threshold, threshold);
     call_free(call_malloc(3 * MIB)); // another length: it goes home
 }
 
@@ -134,13 +135,13 @@ static void malloc_stats_goes_to_standard_error(void **state) {
 }
 
 static void mallopt_sets_what_may_stay_resident(void **state) {
-    size_t before = options.retain_min;
+    size_t before = DECIDED(retain_min);
     (void)state;
     assert_int_equal(mallopt(M_TRIM_THRESHOLD, 12345678), 1);
-    assert_int_equal(options.retain_min, 12345678);
+    assert_int_equal(DECIDED(retain_min), 12345678);
     assert_int_equal(mallopt(M_TRIM_THRESHOLD, -1), 1); // glibc: never
-    assert_true(options.retain_min >= (size_t)1 << 40);
-    options.retain_min = before;
+    assert_true(DECIDED(retain_min) >= (size_t)1 << 40);
+    DECIDE(retain_min, before);
 }
 
 static void mallopt_takes_glibcs_other_parameters_for_hints(void **state) {

@@ -1,4 +1,5 @@
 // Blocks above the slab classes: runs of the window or mappings, whichever; the same behaviour for both.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include "big/big.h"
@@ -206,27 +207,27 @@ static void random_blocks_never_overlap(void **state) {
 
 // The same with blocks of all sizes in mappings, and what is freed cached.
 static void random_mappings_never_overlap(void **state) {
-    options.big_threshold = BIG_LEAST_BYTES;
+    DECIDE(big_threshold, BIG_LEAST_BYTES);
     options.release = OPTION_RELEASE_PURGE;
     random_blocks_never_overlap(state);
     options.release = OPTION_RELEASE_UNMAP;
     random_blocks_never_overlap(state);
-    options.big_threshold = BIG_THRESHOLD_BYTES;
+    DECIDE(big_threshold, BIG_THRESHOLD_BYTES);
     assert_true(cache_count().hits > 0 && cache_count().evictions > 0);
 }
 
 static void a_class_at_the_threshold_is_closed(void **state) {
     (void)state;
-    options.big_threshold = BIG_LEAST_BYTES;
+    DECIDE(big_threshold, BIG_LEAST_BYTES);
     assert_false(window_contains(take(600 * KIB, 1)));
     assert_true(window_contains(take(4096, 128 * KIB))); // aligned, and small
-    options.big_threshold = BIG_THRESHOLD_BYTES;
+    DECIDE(big_threshold, BIG_THRESHOLD_BYTES);
 }
 
 static void prefaulted_blocks_are_resident(void **state) {
     static unsigned char resident[40 * MIB / 4096];
     (void)state;
-    options.prefault = OPTION_PREFAULT_ON;
+    DECIDE(prefault, OPTION_PREFAULT_ON);
     for (size_t bytes = 3 * MIB; bytes <= 40 * MIB; bytes *= 13) {
         bool zeroed;
         runs_purge(0);
@@ -237,7 +238,7 @@ static void prefaulted_blocks_are_resident(void **state) {
             assert_true(resident[i] & 1);
         assert_true(big_give(block, NULL));
     }
-    options.prefault = OPTION_PREFAULT_OFF;
+    DECIDE(prefault, OPTION_PREFAULT_OFF);
 }
 
 static void impossible_sizes_are_null(void **state) {
@@ -254,13 +255,13 @@ static void impossible_sizes_are_null(void **state) {
 // meanwhile.
 static void a_loop_keeps_its_block(void **state) {
     static const size_t thresholds[] = {BIG_THRESHOLD_BYTES, BIG_LEAST_BYTES};
-    size_t threshold = options.big_threshold;
+    size_t threshold = DECIDED(big_threshold);
     (void)state;
     for (size_t i = 0; i < COUNT_OF(thresholds); i++) {
         struct kept kept = {0};
         size_t before = runs_count().in_use_slices + mapping_count().blocks;
         bool zeroed;
-        options.big_threshold = thresholds[i];
+        DECIDE(big_threshold, thresholds[i]);
         char *first = big_take(3 * MIB, 1, 1, &zeroed, &kept);
         mark(first, 3 * MIB, 'x');
         assert_true(big_give(first, &kept));
@@ -284,7 +285,7 @@ static void a_loop_keeps_its_block(void **state) {
         kept_end(&kept);
         assert_int_equal(runs_count().in_use_slices + mapping_count().blocks, before);
     }
-    options.big_threshold = threshold;
+    DECIDE(big_threshold, threshold);
     cache_trim(0);
 }
 

@@ -1,5 +1,6 @@
 // The helper thread: it gives back what nobody took for a while, leaves what is used, goes when there is nothing to do,
 // and fork does not mind it.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include <dirent.h>
@@ -54,7 +55,7 @@ static void allocate_written(unsigned count) {
 
 static void begin(void) {
     MUST(heap_mine() != NULL);
-    options.purge_delay = DELAY_MS;
+    DECIDE(purge_delay, DELAY_MS);
     threads_before = threads_now();
     allocate_written(BLOCKS);
     MUST(it_has_company()); // at once
@@ -102,10 +103,10 @@ static void small(void *context) {
     (void)context;
     MUST(heap_mine() != NULL);
     threads_before = threads_now();
-    options.purge_delay = DELAY_MS;
+    DECIDE(purge_delay, DELAY_MS);
     allocate_written(BLOCKS / 8);
     MUST(it_is_alone());
-    options.purge_delay = 0;
+    DECIDE(purge_delay, 0);
     allocate_written(BLOCKS);
     MUST(it_is_alone());
 }

@@ -1,4 +1,5 @@
 // What a thread does not use goes home: stacks that lie idle, and nearly all that a thread holds that only frees.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include "unit/heap/heaps.h"
@@ -72,8 +73,8 @@ static void give_leases_up(void *context) {
     (void)context;
     size_t count = allocate_of_each_class(64 * KIB);
     mix(count);
-    options.retain_min = 0; // nothing idle may stay
-    options.retain_share = 1000000;
+    DECIDE(retain_min, 0); // nothing idle may stay
+    DECIDE(retain_share, 1000000);
     release_many(blocks, count);
     unsigned leases = 0;
     for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_COUNT; i++) {

@@ -83,7 +83,7 @@ static void start_with_options(void *context) {
     setenv("HAKMEM_RETAIN_MIN", "3m", 1);
     setenv("HAKMEM_OPTIONS", "retain_share=5", 1);
     MUST(heap_process_start());
-    MUST(options.retain_min == 3 * MIB && options.retain_share == 5);
+    MUST(DECIDED(retain_min) == 3 * MIB && DECIDED(retain_share) == 5);
 }
 
 static void it_reads_the_options(void **state) {

@@ -130,11 +130,11 @@ static void an_idle_one_is_emptied_while_others_work(void **state) {
     lift(class_index, 10);
     assert_true(transfer_give(heap_mine(), class_index, blocks, 10));
     for (unsigned i = 0; i < 100; i++) { // in use, beside much else
-        look_around(CLASS_COUNT * (TRANSFER_IDLE_LOOKS - 1));
+        look_around(CLASS_END * (TRANSFER_IDLE_LOOKS - 1));
         assert_int_equal(transfer_take(class_index, got, 10), 10);
         assert_true(transfer_give(heap_mine(), class_index, blocks, 10));
     }
-    look_around(CLASS_COUNT * (TRANSFER_IDLE_LOOKS + 1));
+    look_around(CLASS_END * (TRANSFER_IDLE_LOOKS + 1));
     assert_int_equal(transfer_blocks(class_index), 0);
     for (unsigned i = 0; i < 10; i++)
         assert_true(is_home(blocks[i]));

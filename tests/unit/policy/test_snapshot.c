@@ -25,12 +25,39 @@ static size_t gigantic_blocks(unsigned class_index) {
     return GIB;
 }
 
+static void default_with(struct snapshot *snapshot, size_t (*bytes_of_class)(unsigned)) {
+    snapshot_default(snapshot);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        snapshot_default_depth(snapshot, i, bytes_of_class(i));
+}
+
+// A spare class has no size, and a depth nonetheless.
+static void no_size_has_a_depth(void **state) {
+    struct snapshot snapshot;
+    (void)state;
+    snapshot_default(&snapshot);
+    snapshot_default_depth(&snapshot, CLASS_END - 1, 0);
+    assert_in_range(snapshot.depth[CLASS_END - 1], 1, STACK_MAX_DEPTH);
+    assert_in_range(snapshot.batch[CLASS_END - 1], 1, STACK_MAX_BATCH);
+}
+
+static void every_decision_has_a_valid_default_in_force_from_the_beginning(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < DECISION_COUNT; i++) {
+        const struct decision_row *row = &decision_rows[i];
+        size_t in_force = *(const size_t *)((const char *)snapshot_now() + row->offset);
+        assert_in_range(row->initial, row->least, row->most);
+        assert_int_equal(in_force, row->initial);
+        assert_true(row->name[0] != 0 && row->unit[0] != 0 && row->what[0] != 0);
+    }
+}
+
 static void defaults_fit_a_stack(void **state) {
     size_t (*const sizes[])(unsigned) = {bytes_like_the_real_classes, tiny_blocks, gigantic_blocks};
     (void)state;
     for (size_t k = 0; k < COUNT_OF(sizes); k++) {
         struct snapshot snapshot;
-        snapshot_default(&snapshot, sizes[k]);
+        default_with(&snapshot, sizes[k]);
         for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
             assert_in_range(snapshot.depth[i], 1, STACK_MAX_DEPTH);
             assert_in_range(snapshot.batch[i], 1, STACK_MAX_BATCH);
@@ -42,7 +69,7 @@ static void defaults_fit_a_stack(void **state) {
 static void a_class_keeps_no_more_bytes_than_its_share(void **state) {
     struct snapshot snapshot;
     (void)state;
-    snapshot_default(&snapshot, bytes_like_the_real_classes);
+    default_with(&snapshot, bytes_like_the_real_classes);
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
         bool large = i >= CLASS_FIRST_LARGE;
         size_t kept = snapshot.depth[i] * bytes_like_the_real_classes(i);
@@ -58,7 +85,7 @@ static void a_class_keeps_no_more_bytes_than_its_share(void **state) {
 static void smaller_blocks_never_get_shallower_stacks(void **state) {
     struct snapshot snapshot;
     (void)state;
-    snapshot_default(&snapshot, bytes_like_the_real_classes);
+    default_with(&snapshot, bytes_like_the_real_classes);
     for (unsigned i = CLASS_FIRST + 1; i < CLASS_COUNT; i++)
         assert_true(snapshot.depth[i - 1] >= snapshot.depth[i] || i == CLASS_FIRST_LARGE);
 }
@@ -109,6 +136,8 @@ static void readers_see_whole_snapshots_in_order(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_decision_has_a_valid_default_in_force_from_the_beginning), // before any is published
+        cmocka_unit_test(no_size_has_a_depth),
         cmocka_unit_test(defaults_fit_a_stack),
         cmocka_unit_test(a_class_keeps_no_more_bytes_than_its_share),
         cmocka_unit_test(smaller_blocks_never_get_shallower_stacks),

@@ -1,5 +1,6 @@
 // Huge pages: which groups are advised, what counts as resident then, and that a purge splits none needlessly. Whether
 // the kernel was told is read from /proc/self/smaps.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include <inttypes.h>
@@ -107,14 +108,14 @@ static void one_block(void *context) {
 
 static void setting_off(void *context) {
     (void)context;
-    options.huge_pages = OPTION_HUGE_PAGES_OFF;
+    DECIDE(huge_pages, OPTION_HUGE_PAGES_OFF);
     fill_up(least_slices(), SLICE_BYTES);
     MUST(!is_advised(take(4 * GROUP_SLICES)));
 }
 
 static void setting_on(void *context) {
     (void)context;
-    options.huge_pages = OPTION_HUGE_PAGES_ON;
+    DECIDE(huge_pages, OPTION_HUGE_PAGES_ON);
     MUST(runs_huge_bytes() == 0);
     MUST(is_advised(take(1)) && runs_count().retained_slices == GROUP_SLICES - 1);
     MUST(runs_huge_bytes() == GROUP_BYTES);
@@ -123,7 +124,7 @@ static void setting_on(void *context) {
 // Pages of a run that lies across two groups go back: neither is huge any more.
 static void purge_across(void *context) {
     (void)context;
-    options.huge_pages = OPTION_HUGE_PAGES_ON;
+    DECIDE(huge_pages, OPTION_HUGE_PAGES_ON);
     take(GROUP_SLICES - 3);
     size_t first = take(RUN_ACROSS_SLICES);
     MUST(first == GROUP_SLICES - 3 && is_advised(first) && is_advised(first + 3));
@@ -135,7 +136,7 @@ static void purge_across(void *context) {
 static void purge(void *context) {
     enum { GROUPS = 3 };
     (void)context;
-    options.huge_pages = OPTION_HUGE_PAGES_ON;
+    DECIDE(huge_pages, OPTION_HUGE_PAGES_ON);
     size_t first = take(GROUPS * GROUP_SLICES);
     MUST(is_advised(first));
     runs_give(first + 1, GROUP_SLICES - 1);

@@ -1,4 +1,5 @@
 // The bound of what may be retained: computed from what is in use, from options, limits and what had to come back.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include "region/retain.h"
@@ -85,7 +86,7 @@ static void growth_pays_down_to_the_allowance(void **state) {
     retain.outside.idle_bytes = 2 * MIB;
     assert_int_equal(retain_surplus_of_growth(GIB), 5 * MIB);
     assert_int_equal(retain_surplus_of_growth(MIB), MIB);
-    options.retain_min = RETAIN_MIN_BYTES + MIB; // asked for
+    DECIDE(retain_min, RETAIN_MIN_BYTES + MIB); // asked for
     assert_int_equal(retain_surplus_of_growth(GIB), 0);
     options.limit_soft = 8 * MIB;
     assert_int_equal(retain_surplus_of_growth(MIB), 7 * MIB);

@@ -1,5 +1,5 @@
 // Runs of slices: who has what, against a naive model; what is clean, what is retained, what is purged.
-#include "unit/unit.h"
+#include "unit/decide.h"
 
 #include "base/bits.h"
 #include "region/runs.h"
@@ -141,8 +141,8 @@ static void model_give(struct random *random) {
     runs_give(run->first + keep, run->slices - keep);
     model_set(run->first + keep, run->slices - keep, SLICE_USED, SLICE_FREE);
     struct runs_totals totals = runs_count();
-    size_t share = totals.in_use_slices / options.retain_share;
-    size_t least = options.retain_min >> SLICE_SHIFT;
+    size_t share = totals.in_use_slices / DECIDED(retain_share);
+    size_t least = DECIDED(retain_min) >> SLICE_SHIFT;
     assert_true(totals.retained_slices <= (share > least ? share : least) + totals.allowance_slices); // N1
     run->slices = keep;
     if (keep == 0)
@@ -176,10 +176,10 @@ static void model_purge(struct random *random) {
 
 static void random_takes_and_gives_agree_with_a_model(void **state) {
     struct random random = random_start();
-    size_t retain_min = options.retain_min;
+    size_t retain_min = DECIDED(retain_min);
     (void)state;
     for (unsigned step = 0; step < 20000; step++) {
-        options.retain_min = step % 4000 < 2000 ? 2 * MIB : 16 * MIB;
+        DECIDE(retain_min, step % 4000 < 2000 ? 2 * MIB : 16 * MIB);
         size_t choice = random_below(&random, 100);
         if (model.held_count < HELD_RUNS && (model.held_count == 0 || choice < 50))
             model_take(&random);
@@ -194,7 +194,7 @@ static void random_takes_and_gives_agree_with_a_model(void **state) {
     while (model.held_count > 0)
         model_give(&random);
     assert_int_equal(runs_count().in_use_slices, 0);
-    options.retain_min = retain_min;
+    DECIDE(retain_min, retain_min);
 }
 
 // ---- single behaviours
@@ -210,7 +210,7 @@ static void purged_lazily_they_agree_as_well(void **state) {
     assert_true(runs_take(GROUP_SLICES, GROUP_SLICES, &zeroed) == first && !zeroed);
     runs_give(first, GROUP_SLICES);
     random_takes_and_gives_agree_with_a_model(state);
-    options.huge_pages = OPTION_HUGE_PAGES_ON;
+    DECIDE(huge_pages, OPTION_HUGE_PAGES_ON);
     random_takes_and_gives_agree_with_a_model(state);
 }
 
@@ -296,14 +296,14 @@ static void locked_memory_stays_retained_and_ends_the_purge(void **state) {
 
 static void more_than_the_bound_goes_back_at_once_and_less_stays(void **state) {
     (void)state;
-    size_t slices = 2 * (options.retain_min >> SLICE_SHIFT);
+    size_t slices = 2 * (DECIDED(retain_min) >> SLICE_SHIFT);
     runs_purge(0);
     size_t first = take(slices, 1);
     runs_give(first, 16);
     assert_int_equal(runs_count().retained_slices, 16);
     runs_give(first + 16, slices - 16);
     struct runs_totals totals = runs_count();
-    assert_true(totals.retained_slices <= (options.retain_min >> SLICE_SHIFT) + totals.allowance_slices);
+    assert_true(totals.retained_slices <= (DECIDED(retain_min) >> SLICE_SHIFT) + totals.allowance_slices);
     assert_true(totals.retained_slices > 0);
     runs_purge(0);
 }
@@ -313,8 +313,8 @@ static void purge_and_take_again(void *context) {
     enum { SLICES = 1024 };
     bool clean;
     (void)context;
-    options.retain_min = 0;
-    options.retain_share = 1000000;
+    DECIDE(retain_min, 0);
+    DECIDE(retain_share, 1000000);
     MUST(runs_count().allowance_slices == 0);
     size_t first = runs_take(SLICES, 1, &clean);
     MUST(clean);
@@ -393,7 +393,7 @@ static void grow_beside_fragments(void *context) {
     enum { SMALL = 4, COUNT = 64, LARGE = 8 };
     const size_t *retain_min = context;
     size_t first[COUNT];
-    options.retain_min = *retain_min;
+    DECIDE(retain_min, *retain_min);
     for (unsigned i = 0; i < COUNT; i++)
         first[i] = take(SMALL, 1);
     for (unsigned i = 0; i < COUNT; i += 2)
@@ -471,11 +471,11 @@ static void *take_and_give(void *number) {
 }
 
 static void threads_never_get_the_same_slice(void **state) {
-    size_t retain_min = options.retain_min;
+    size_t retain_min = DECIDED(retain_min);
     (void)state;
-    options.retain_min = MIB; // so that purges come between
+    DECIDE(retain_min, MIB); // so that purges come between
     threads_run(4, take_and_give);
-    options.retain_min = retain_min;
+    DECIDE(retain_min, retain_min);
     assert_int_equal(runs_count().in_use_slices, 0);
     assert_true(runs_count().purges > 0);
 }

@@ -1,4 +1,5 @@
 // What may be retained, and when there is no more: limits, and memory outside of the window.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include "region/runs.h"
@@ -50,7 +51,7 @@ static void limits_are_kept(void **state) {
 static void outside_child(void *context) {
     bool clean;
     (void)context;
-    options.retain_min = MIB;
+    DECIDE(retain_min, MIB);
     MUST(!runs_outside_is_over() && runs_surplus_bytes(0) == 0);
     runs_note_outside(0, 3 * MIB);
     MUST(runs_surplus_bytes(0) == 2 * MIB && runs_surplus_bytes(MIB) == 3 * MIB);

@@ -2,6 +2,8 @@
 // the pages again.
 #include "unit/slab/slabs.h"
 
+#include "unit/decide.h"
+
 #include <sys/mman.h>
 
 #include "slab/sparse.h"
@@ -12,7 +14,7 @@ static void *blocks[MOST_BLOCKS];
 static int start(void **state) {
     depot_holder_start(&holder, 1);
     int failed = start_slabs(state);
-    options.retain_min = 0; // nothing idle may stay, but for a part of what is in use
+    DECIDE(retain_min, 0); // nothing idle may stay, but for a part of what is in use
     return failed;
 }
 
@@ -89,12 +91,12 @@ static void pages_between_blocks_in_use_go_back(void **state) {
 static void within_the_bound_all_stays_child(void *context) {
     unsigned class_index = class_of(16 * KIB);
     (void)context;
-    options.retain_min = 16 * MIB;
+    DECIDE(retain_min, 16 * MIB);
     struct slab *slab = make_sparse(class_index, 0, 4);
     uint64_t purges = runs_count().purges;
     sparse_look(class_index, SPARSE_SOME_IDLE);
     MUST(runs_count().purges == purges);
-    options.retain_min = 0;
+    DECIDE(retain_min, 0);
     sparse_look(class_index, SPARSE_SOME_IDLE);
     MUST(runs_count().purges > purges);
     end_sparse(slab, 0, 4);
@@ -158,12 +160,12 @@ static void a_new_slab_has_nothing_purged(void **state) {
 
 static void a_trim_takes_all_that_is_idle(void **state) {
     (void)state;
-    options.retain_min = 16 * MIB;
+    DECIDE(retain_min, 16 * MIB);
     struct slab *small = make_sparse(class_of(512), 0, 64), *large = make_sparse(class_of(32 * KIB), 0, 4);
     assert_true(sparse_trim());
     assert_true(*slab_purged_bytes(small) > 0 && *slab_purged_bytes(large) > 0);
     assert_false(sparse_trim());
-    options.retain_min = 0;
+    DECIDE(retain_min, 0);
     expect_out_blocks_untouched(small, 0, 64);
     expect_out_blocks_untouched(large, 0, 4);
     end_sparse(small, 0, 64);
@@ -189,21 +191,21 @@ static void a_look_is_due_when_much_was_freed_child(void *context) {
     (void)context;
     struct slab *slab = make_sparse(class_index, 0, 4);
     struct slab *other = slab_make(class_of(MIB), &holder);
-    options.retain_min = MIB; // less than is in use, and more than can be idle
+    DECIDE(retain_min, MIB); // less than is in use, and more than can be idle
     for (unsigned freed = 0; freed < 10 * blocks_each; freed++)
         MUST(!sparse_is_due(class_index, 1));
     MUST(depots[class_index].idle_bytes <= slab_in_use_bytes(class_index)); // more can't be
     slab_give_back(other);
-    options.retain_min = 0;
+    DECIDE(retain_min, 0);
     MUST(sparse_is_due(class_index, share));
     for (unsigned turn = 0; turn < 10; turn++)
         for (unsigned freed = 1; freed <= share; freed++)
             MUST(sparse_is_due(class_index, 1) == (freed == share));
     sparse_look(class_index, SPARSE_SOME_IDLE);
     MUST(depots[class_index].idle_bytes == 0); // counted and purged
-    options.retain_min = GIB;                  // nothing would come of it
+    DECIDE(retain_min, GIB);                   // nothing would come of it
     MUST(!sparse_is_due(class_index, blocks_each));
-    options.retain_min = 0;
+    DECIDE(retain_min, 0);
     MUST(!sparse_is_due(CLASS_LAST_HELD, blocks_each));
     end_sparse(slab, 0, 4);
 }

@@ -398,7 +398,10 @@ static void churn_large_again(unsigned thread) {
 // A slab of four, two of them back: its idle pages go while another thread frees a block and a third takes one.
 static void purge_sparse_prepare(void) {
     world_start(3);
-    options.retain_min = 0;
+    static struct snapshot nothing_stays;
+    nothing_stays = *snapshot_now();
+    nothing_stays.retain_min = 0;
+    snapshot_publish(&nothing_stays);
     AS_THREAD(0, {
         world_take(CLASS_FOUR, blocks, 4);
         world_put(CLASS_FOUR, blocks[1]);

@@ -28,6 +28,8 @@
 
 #include "heap/cells.c"
 
+#include "heap/sampling.c"
+
 #include "heap/depth.c"
 
 #include "heap/park.c"

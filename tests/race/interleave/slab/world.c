@@ -18,10 +18,7 @@ static uint32_t purge_word; // a purge is a step in which others may run
 
 struct os_facts os_facts = {
     .page_bytes = 4096, .memory_bytes = GIB, .address_limit_bytes = SIZE_MAX, .group_limit_bytes = SIZE_MAX};
-struct options options = {.fastlane = OPTION_FASTLANE_ON,
-                          .retain_min = RETAIN_MIN_BYTES,
-                          .retain_share = 8,
-                          .free_policy = OPTION_FREE_POLICY_ADAPTIVE};
+struct options options = {.fastlane = OPTION_FASTLANE_ON, .free_policy = OPTION_FREE_POLICY_ADAPTIVE};
 
 void *os_reserve(size_t bytes) {
     if (bytes > POOL_BYTES - pool_used)
@@ -134,7 +131,7 @@ bool heap_process_start(void) {
 _Static_assert(WORLD_SLICES == GROUPS * GROUP_SLICES, "the window is one group");
 
 struct window window;
-struct size_class size_classes[CLASS_COUNT];
+struct size_class size_classes[CLASS_END];
 struct lock mapping_lock = LOCK_INIT(big);
 // Nor is the thread that purges what lies idle.
 void helper_start(void) {
@@ -283,7 +280,7 @@ static void locks_start(void) {
     interleave_is_lock(&runs_grow_lock.state);
     interleave_is_lock(&mapping_lock.state);
     interleave_is_lock(&meta_lock.state);
-    for (unsigned i = 0; i < CLASS_COUNT; i++) {
+    for (unsigned i = 0; i < CLASS_END; i++) {
         interleave_is_lock(&depots[i].lock.state);
         interleave_is_lock(&transfers[i].lock.state);
     }
@@ -297,7 +294,9 @@ static void gate_start(const struct heap *heap) {
 void world_start(unsigned threads) {
     window = (struct window){.base = (uintptr_t)1 << 40, .limit = WORLD_SLICES, .views = views, .info = info};
     classes_start();
-    snapshot_default(&snapshot, size_class_bytes);
+    snapshot_default(&snapshot);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        snapshot_default_depth(&snapshot, i, class_bytes(i));
     snapshot_publish(&snapshot);
     depot_start();
     transfer_start();

@@ -15,6 +15,8 @@ enum {
 };
 #undef CLASS_COUNT
 #define CLASS_COUNT 7
+#undef CLASS_SPARE_COUNT
+#define CLASS_SPARE_COUNT 1
 #undef CLASS_FIRST_LARGE
 #define CLASS_FIRST_LARGE 5
 #undef CLASS_LAST_HELD

@@ -1,0 +1,125 @@
+// The life cycle in a running process.
+#include "learn/cycle.h"
+
+#include "learn/decide.h"
+#include "policy/cost.h"
+#include "policy/quantile.h"
+#include "sample/sizes.h"
+
+#define P99 0.99
+
+static struct {
+    struct evolution evolution;
+    struct quantile latency; // of slow calls in this window
+    struct observation last; // at its beginning
+    uint64_t kinds[SIZES_KINDS];
+    struct snapshot frozen; // in force when LEARN began
+    bool shows_frozen;
+    bool has_changed; // in this window
+    bool is_new;      // since LEARN began
+} cycle;
+_Static_assert(SIZES_KINDS == EVOLUTION_SIZES, "compared one by one");
+
+void cycle_start(uint64_t now_ns) {
+    evolution_start(&cycle.evolution, now_ns);
+    quantile_start(&cycle.latency, P99);
+    cycle.frozen = decided;
+}
+
+void cycle_note_latency(uint64_t ns) {
+    quantile_add(&cycle.latency, (double)ns);
+}
+
+bool cycle_is_due(uint64_t now_ns) {
+    return evolution_is_due(&cycle.evolution, now_ns);
+}
+
+bool cycle_learns(void) {
+    return cycle.evolution.state == EVOLUTION_LEARN;
+}
+
+void cycle_note_change(void) {
+    cycle.has_changed = true;
+    cycle.is_new = true;
+}
+
+const struct evolution *cycle_state(void) {
+    return &cycle.evolution;
+}
+
+static double cost_since(const struct observation *seen) {
+    static struct cost_seen window;
+    static uint32_t sizes[CLASS_END];
+    uint64_t used = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        const struct observed_class *now = &seen->classes[i], *before = &cycle.last.classes[i];
+        sizes[i] = (uint32_t)class_bytes(i);
+        window.batches[i] = now->refills + now->flushes - before->refills - before->flushes;
+        used += observed_out_blocks(seen, i) * sizes[i];
+    }
+    size_t resident = seen->in_use_bytes + seen->retained_bytes;
+    window.elapsed_ns = seen->now_ns - cycle.last.now_ns;
+    window.refaulted_bytes = seen->refaulted_bytes - cycle.last.refaulted_bytes;
+    window.purged_bytes = seen->purged_bytes - cycle.last.purged_bytes;
+    window.idle_bytes = resident > used ? resident - used : 0;
+    return cost_of_window(&window, sizes);
+}
+
+static void take_sizes(struct evolution_window *window) {
+    for (unsigned i = 0; i < SIZES_KINDS; i++) {
+        uint64_t now = load_relaxed(&sizes_by_kind[i]);
+        window->sizes[i] = (uint32_t)(now - cycle.kinds[i]);
+        cycle.kinds[i] = now;
+    }
+}
+
+// Classes stay as they are in every window: blocks of one that closes would stand beside those of the next.
+static void keep_classes(void) {
+    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++) {
+        cycle.frozen.spare_bytes[i] = decided.spare_bytes[i];
+        cycle.frozen.depth[CLASS_COUNT + i] = decided.depth[CLASS_COUNT + i];
+        cycle.frozen.batch[CLASS_COUNT + i] = decided.batch[CLASS_COUNT + i];
+    }
+}
+
+static void act(enum evolution_act what) {
+    keep_classes();
+    switch (what) {
+    case EVOLUTION_GO_ON:
+        return;
+    case EVOLUTION_SHOW_OLD:
+        cycle.shows_frozen = true;
+        return;
+    case EVOLUTION_SHOW_NEW:
+        cycle.shows_frozen = false;
+        return;
+    case EVOLUTION_KEEP_OLD:
+        decided = cycle.frozen;
+        break;
+    case EVOLUTION_KEEP_NEW:
+    case EVOLUTION_LEARN_ANEW:
+        break;
+    }
+    cycle.frozen = decided;
+    cycle.shows_frozen = false;
+    cycle.is_new = false;
+}
+
+void cycle_step(const struct observation *seen) {
+    struct evolution_window window = {
+        .now_ns = seen->now_ns,
+        .p99_ns = quantile_value(&cycle.latency),
+        .cost = cycle.last.now_ns != 0 ? cost_since(seen) : 0,
+        .has_changed = cycle.has_changed,
+        .is_new = cycle.is_new,
+    };
+    take_sizes(&window);
+    act(evolution_step(&cycle.evolution, &window));
+    cycle.has_changed = false;
+    cycle.last = *seen;
+    quantile_start(&cycle.latency, P99);
+}
+
+const struct snapshot *cycle_shown(void) {
+    return cycle.shows_frozen ? &cycle.frozen : &decided;
+}

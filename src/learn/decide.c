@@ -1,0 +1,212 @@
+// Asks the policy what it makes of what was observed.
+#include "learn/decide.h"
+
+#include <string.h>
+
+#include "heap/heap.h"
+#include "policy/classes.h"
+#include "policy/depths.h"
+#include "policy/retention.h"
+#include "sample/sizes.h"
+
+#define CHANGE_SHARE 4 // a number that moves by less than this part (1/N) has not changed
+
+INTERNAL struct snapshot decided;
+INTERNAL struct policy learned;
+
+static struct {
+    uint64_t start_ns;
+    unsigned steps;
+    struct snapshot base;   // what there was before anything was learned
+    struct snapshot stable; // decided when the last change was noted
+    struct retention retention;
+    struct depths depths;
+    struct policy_class later[CLASS_SPARE_COUNT]; // classes for the next run
+    unsigned later_count;
+} decider;
+
+// --- Beginning -------------------------------------------------------------------------------------------------------
+
+static void place_classes(void) {
+    uint32_t bytes[CLASS_SPARE_COUNT];
+    for (unsigned i = 0; i < learned.class_count; i++)
+        bytes[i] = learned.classes[i].bytes;
+    heap_place_spares(&decided, bytes, learned.class_count);
+}
+
+void decide_start(const struct snapshot *base, uint64_t now_ns) {
+    decider.base = *base;
+    decider.stable = *base;
+    decider.start_ns = now_ns;
+    decided = *base;
+}
+
+static unsigned class_with_bytes(uint32_t bytes) {
+    unsigned found = CLASS_FIRST;
+    while (found < CLASS_END && class_bytes(found) != bytes)
+        found++;
+    return found;
+}
+
+void decide_take_policy(void) {
+    policy_apply(&learned, &decided);
+    place_classes();
+    for (unsigned i = 0; i < learned.closed_count; i++) {
+        unsigned found = class_with_bytes(learned.closed[i].bytes);
+        if (found < CLASS_COUNT)
+            decided.closed[found] = 1;
+    }
+    for (unsigned i = 0; i < learned.depth_count; i++) {
+        unsigned found = class_with_bytes(learned.depths[i].bytes);
+        if (found == CLASS_END)
+            continue;
+        decided.depth[found] = (uint8_t)learned.depths[i].depth;
+        decided.batch[found] = (uint8_t)((learned.depths[i].depth + 1) / 2);
+    }
+}
+
+// --- Deciding --------------------------------------------------------------------------------------------------------
+
+static void decide_retention(const struct observation *seen) {
+    struct retention_seen levels = {
+        .now_ns = seen->now_ns,
+        .in_use_bytes = seen->in_use_bytes,
+        .retained_bytes = seen->retained_bytes,
+        .allowance_bytes = seen->allowance_bytes,
+        .refaulted_bytes = seen->refaulted_bytes,
+    };
+    struct retention_choice choice = retention_step(&decider.retention, &levels);
+    decided.allowance_least = choice.allowance_least;
+    if (choice.purge_delay != 0)
+        decided.purge_delay = choice.purge_delay;
+}
+
+static void decide_depths(const struct observation *seen) {
+    static uint64_t batches[CLASS_END];
+    static uint32_t sizes[CLASS_END];
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        batches[i] = seen->classes[i].refills + seen->classes[i].flushes;
+        sizes[i] = (uint32_t)class_bytes(i);
+    }
+    struct depths_seen now = {seen->now_ns, seen->threads, seen->in_use_bytes, batches, sizes, decider.base.depth};
+    depths_step(&decider.depths, &now, &decided);
+}
+
+// Adds a class to a list, or its evidence; false: there it is, or there is no room.
+static bool class_adopt(struct policy_class *classes, unsigned *count, const struct size_choice *choice,
+                        const struct observation *seen) {
+    unsigned place = 0;
+    while (place < *count && classes[place].bytes != choice->bytes)
+        place++;
+    if (place == CLASS_SPARE_COUNT)
+        return false;
+    bool is_new = place == *count;
+    *count += is_new;
+    struct policy_class *row = &classes[place];
+    *row = (struct policy_class){.bytes = choice->bytes};
+    row->evidence.gain_permille = (int32_t)(choice->saved_bytes * 1000 / (seen->in_use_bytes + 1));
+    row->evidence.since_seconds = (uint32_t)((seen->now_ns - decider.start_ns) / SECOND_NS);
+    row->evidence.windows = decider.steps;
+    memcpy(row->evidence.why, "rounding", sizeof "rounding");
+    return is_new;
+}
+
+// Half as many again since the last look.
+static void note_growth(const struct observation *seen, uint8_t *grows, uint64_t *blocks) {
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        uint64_t now = observed_out_blocks(seen, i);
+        grows[i] = now > blocks[i] + blocks[i] / 2;
+        blocks[i] = now;
+    }
+}
+
+// What windows have seen, as the policy wants it.
+static struct size_report report_sizes(const struct observation *seen, const uint8_t *grows, const uint64_t *blocks) {
+    static uint32_t bytes[CLASS_MAP_COUNT], counts[CLASS_MAP_COUNT], sizes[CLASS_END];
+    static uint8_t classes[CLASS_MAP_COUNT];
+    for (unsigned i = 0; i < CLASS_MAP_COUNT; i++) {
+        bytes[i] = (uint32_t)size_class_bytes_of_entry(i);
+        counts[i] = load_relaxed(&sizes_seen[i]);
+        classes[i] = load_relaxed(&class_map[i]);
+    }
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        sizes[i] = (uint32_t)class_bytes(i);
+    return (struct size_report){CLASS_MAP_COUNT, bytes, counts,        classes,           sizes,
+                                blocks,          grows, seen->threads, seen->in_use_bytes};
+}
+
+static bool decide_classes(const struct observation *seen) {
+    static uint64_t blocks[CLASS_END], seen_when_faded;
+    static uint8_t grows[CLASS_END];
+    uint64_t all = 0;
+    note_growth(seen, grows, blocks);
+    struct size_report report = report_sizes(seen, grows, blocks);
+    struct size_choice choice;
+    bool adopted =
+        classes_choose(&report, &choice) && class_adopt(learned.classes, &learned.class_count, &choice, seen);
+    if (adopted)
+        place_classes();
+    report.class_grows = NULL;
+    if (classes_choose(&report, &choice))
+        class_adopt(decider.later, &decider.later_count, &choice, seen);
+    for (unsigned i = 0; i < SIZES_KINDS; i++)
+        all += load_relaxed(&sizes_by_kind[i]);
+    if (all - seen_when_faded > SIZES_FADE_SEEN) {
+        seen_when_faded = all;
+        sizes_fade();
+    }
+    return adopted;
+}
+
+static bool has_moved(size_t before, size_t now) {
+    size_t difference = before > now ? before - now : now - before;
+    return difference > MIB && difference > before / CHANGE_SHARE;
+}
+
+// Depths wander a little all the time; what counts is what they may hold together, and the other decisions.
+static bool is_change(void) {
+    bool changed = has_moved(decider.stable.thread_bytes, decided.thread_bytes) ||
+                   has_moved(decider.stable.allowance_least, decided.allowance_least) ||
+                   decider.stable.purge_delay != decided.purge_delay;
+    if (changed)
+        decider.stable = decided;
+    return changed;
+}
+
+bool decide_step(const struct observation *seen) {
+    decider.steps++;
+    decide_retention(seen);
+    decide_depths(seen);
+    bool adopted = decide_classes(seen);
+    return is_change() || adopted;
+}
+
+// --- For the file ----------------------------------------------------------------------------------------------------
+
+static void note_value(enum decision decision, const char *why, uint64_t now_ns) {
+    struct policy_value *row = &learned.values[decision];
+    size_t value = *snapshot_field(&decided, decision);
+    row->is_given = value != decision_rows[decision].initial;
+    row->value = value;
+    row->evidence.windows = decider.steps;
+    row->evidence.since_seconds = (uint32_t)((now_ns - decider.start_ns) / SECOND_NS);
+    memcpy(row->evidence.why, why, strlen(why) + 1);
+}
+
+void decide_note(uint64_t now_ns) {
+    note_value(DECISION_allowance_least, "refaults", now_ns);
+    note_value(DECISION_purge_delay, "idle", now_ns);
+    note_value(DECISION_thread_bytes, "depths", now_ns);
+    note_value(DECISION_all_threads_bytes, "depths", now_ns);
+    learned.depth_count = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        if (decided.depth[i] != decider.base.depth[i])
+            learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), decided.depth[i]};
+    for (unsigned i = 0; i < decider.later_count && learned.class_count < CLASS_SPARE_COUNT; i++) {
+        unsigned place = 0;
+        while (place < learned.class_count && learned.classes[place].bytes != decider.later[i].bytes)
+            place++;
+        if (place == learned.class_count)
+            learned.classes[learned.class_count++] = decider.later[i];
+    }
+}

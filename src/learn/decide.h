@@ -1,0 +1,22 @@
+// Asks the policy what it makes of what was observed. All of it under learn_lock.
+#ifndef LEARN_DECIDE_H
+#define LEARN_DECIDE_H
+
+#include "learn/observe.h"
+#include "policy/policy.h"
+
+// What is decided so far, before the options have their say; put in force by learn/learn.c.
+SHARED struct snapshot decided;
+// What is known about the program, evidence included: read from its file, and written there.
+SHARED struct policy learned;
+
+// `base`: the decisions to begin with.
+INTERNAL void decide_start(const struct snapshot *base, uint64_t now_ns);
+// Takes over what a policy file says.
+INTERNAL void decide_take_policy(void);
+// Changes `decided` by what was seen; true where that is worth calling a change.
+INTERNAL bool decide_step(const struct observation *seen);
+// Brings `learned` up to date, for its file.
+INTERNAL void decide_note(uint64_t now_ns);
+
+#endif

@@ -1,0 +1,119 @@
+// The learner: one for the process, run by whichever thread comes by when a look is due.
+#include "learn/learn.h"
+
+#include "heap/sampling.h"
+#include "learn/cycle.h"
+#include "learn/decide.h"
+#include "learn/file.h"
+#include "learn/observe.h"
+#include "learn/publish.h"
+#include "policy/modes.h"
+#include "region/runs.h"
+#include "sys/options.h"
+#include "sys/os.h"
+
+INTERNAL uint32_t learn_is_on;
+
+// Under learn_lock.
+static struct {
+    uint64_t start_ns;
+    struct observation seen;
+    bool is_endless;   // mode research: nothing is ever frozen
+    bool classes_wait; // heap_change_classes has to be called again
+} learner;
+static uint64_t next_look_ns;   // read without the lock, as the next one
+static size_t next_look_in_use; // bytes of slices from which on a look is due
+
+static void put_in_force(const struct snapshot *snapshot) {
+    learn_publish(snapshot);
+    learner.classes_wait = !heap_change_classes();
+}
+
+void learn_start(void) {
+    static bool done; // by the constructor's thread
+    static struct snapshot base;
+    if (done || !heap_process_start())
+        return;
+    done = true;
+    struct heap *heap = heap_enter();
+    learner.start_ns = os_now_ns();
+    learner.is_endless = mode_learning((enum mode)options.mode) == LEARN_ALWAYS;
+    heap_default_snapshot(&base);
+    mode_apply((enum mode)options.mode, &base);
+    profile_apply((enum profile)options.profile, &base);
+    decide_start(&base, learner.start_ns);
+    if (file_read(&learned))
+        decide_take_policy();
+    cycle_start(learner.start_ns);
+    put_in_force(&decided);
+    heap_leave(heap);
+    store_relaxed(&learn_is_on, mode_learning((enum mode)options.mode) != LEARN_NOTHING); // a hint
+}
+
+void learn_obey_user(enum decision decision, size_t value) {
+    learn_start();
+    lock_acquire(&learn_lock);
+    learn_pin(decision, value);
+    learn_publish(cycle_shown());
+    lock_release(&learn_lock);
+}
+
+// The time of the next look: later the longer the program runs, and the more looks cost.
+static uint64_t next_look_after(uint64_t began_ns, uint64_t now_ns) {
+    uint64_t wait = (now_ns - learner.start_ns) / LEARN_GROWTH_SHARE;
+    wait = wait < LEARN_LEAST_NS ? LEARN_LEAST_NS : wait > LEARN_MOST_NS ? LEARN_MOST_NS : wait;
+    uint64_t cost = (now_ns - began_ns) * LEARN_COST_SHARE;
+    return now_ns + (wait > cost ? wait : cost);
+}
+
+static void look(uint64_t began_ns) {
+    observe(&learner.seen, began_ns);
+    if (cycle_learns() && decide_step(&learner.seen))
+        cycle_note_change();
+    if (!learner.is_endless && cycle_is_due(began_ns))
+        cycle_step(&learner.seen);
+    put_in_force(cycle_shown());
+    uint64_t now = os_now_ns();
+    store_relaxed(&next_look_ns, next_look_after(began_ns, now)); // read without the lock, as the next one
+    size_t in_use = runs_in_use_bytes();
+    store_relaxed(&next_look_in_use, in_use < MIB ? MIB : in_use * 2);
+}
+
+uint64_t learn_begin_slow(void) {
+    const struct heap *heap = thread_stacks.heap;
+    return heap != NULL && (heap->learn_calls + 1) % LEARN_TURNS == 0 ? os_now_ns() : 0;
+}
+
+void learn_look_slow(uint64_t begin_ns) {
+    struct heap *heap = thread_stacks.heap;
+    if (heap == NULL || ++heap->learn_calls % LEARN_TURNS != 0)
+        return;
+    uint64_t now = os_now_ns();
+    heap_enter();
+    if (now - heap->window_ns >= SAMPLE_NS) {
+        heap->window_ns = now;
+        heap_open_window(heap, SAMPLE_CALLS);
+    }
+    bool due = now >= load_relaxed(&next_look_ns) || runs_in_use_bytes() >= load_relaxed(&next_look_in_use);
+    if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
+        if (begin_ns != 0)
+            cycle_note_latency(now - begin_ns);
+        if (due)
+            look(now);
+        lock_release(&learn_lock);
+    }
+    heap_leave(heap);
+}
+
+void learn_end(void) {
+    if (load_relaxed(&learn_is_on) == 0 || options.policy[0] == '\0' || !lock_try(&learn_lock))
+        return;
+    uint64_t now = os_now_ns();
+    os_program_name(learned.program, sizeof learned.program);
+    os_program_build(learned.build, sizeof learned.build);
+    learned.runs++;
+    learned.seconds += (now - learner.start_ns) / SECOND_NS;
+    decide_note(now);
+    file_write(&learned);
+    lock_release(&learn_lock);
+}

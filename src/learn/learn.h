@@ -1,0 +1,35 @@
+// Learning: observes, asks the policy, and alone publishes what it decides.
+//
+// L1 of learning is kept by design: nothing here runs on the fast path. learn_look is called where a slow call ends,
+// outside of the thread's heap, and looks at the clock now and then.
+#ifndef LEARN_LEARN_H
+#define LEARN_LEARN_H
+
+#include "heap/heap.h"
+#include "policy/policy.h"
+
+// 0: nothing is learned (any more). Relaxed: a hint to the threads.
+SHARED uint32_t learn_is_on;
+
+// Reads mode, profile and policy file, once; after heap_process_start.
+INTERNAL void learn_start(void);
+// The user's own decision, which nothing learned changes from now on.
+INTERNAL void learn_obey_user(enum decision decision, size_t value);
+// What the next ones do where something is learned.
+INTERNAL NOINLINE uint64_t learn_begin_slow(void);
+INTERNAL NOINLINE void learn_look_slow(uint64_t begin_ns);
+// The program ends: saves what was learned, if that was asked for.
+INTERNAL void learn_end(void);
+
+// A slow call begins: its time, where it is one of those that are timed, or 0.
+ALWAYS_INLINE uint64_t learn_begin(void) {
+    return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? learn_begin_slow() : 0;
+}
+
+// It has ended.
+ALWAYS_INLINE void learn_look(uint64_t begin_ns) {
+    if (UNLIKELY(load_relaxed(&learn_is_on) != 0))
+        learn_look_slow(begin_ns);
+}
+
+#endif

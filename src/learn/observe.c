@@ -1,0 +1,49 @@
+// Adds up what threads count.
+#include "learn/observe.h"
+
+#include <string.h>
+
+#include "big/cache.h"
+#include "heap/registry.h"
+#include "heap/transfer.h"
+#include "region/runs.h"
+
+static void observe_heap(struct heap *heap, void *context) {
+    struct observation *seen = context;
+    seen->threads += heap->stacks != NULL;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        const struct heap_class *own = &heap->classes[i];
+        struct observed_class *sum = &seen->classes[i];
+        uint64_t refilled = load_relaxed(&own->counters.refilled_blocks);
+        if (refilled == 0 && load_relaxed(&own->counters.flushed_blocks) == 0)
+            continue;
+        sum->refills += load_relaxed(&own->counters.refills);
+        sum->refilled_blocks += refilled;
+        sum->flushes += load_relaxed(&own->counters.flushes);
+        sum->flushed_blocks += load_relaxed(&own->counters.flushed_blocks);
+        sum->flushed_blocks += load_relaxed(&own->counters.remote_flushed_blocks);
+        sum->cached_blocks += heap_cached_blocks(heap, i);
+    }
+}
+
+void observe(struct observation *seen, uint64_t now_ns) {
+    memset(seen, 0, sizeof *seen);
+    seen->now_ns = now_ns;
+    heap_for_each(observe_heap, seen);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        seen->classes[i].cached_blocks += transfer_blocks(i);
+    struct runs_totals runs = runs_count();
+    seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
+    seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache_count().bytes;
+    seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
+    seen->purged_bytes = runs.purged_bytes;
+    seen->refaulted_bytes = runs.refaulted_bytes;
+    seen->reused_bytes = runs.reused_bytes;
+    seen->purges = runs.purges;
+}
+
+uint64_t observed_out_blocks(const struct observation *seen, unsigned class_index) {
+    const struct observed_class *sum = &seen->classes[class_index];
+    uint64_t gone = sum->flushed_blocks + sum->cached_blocks;
+    return sum->refilled_blocks > gone ? sum->refilled_blocks - gone : 0;
+}

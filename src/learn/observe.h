@@ -1,0 +1,33 @@
+// What the program does, in numbers: added up over all threads' heaps.
+#ifndef LEARN_OBSERVE_H
+#define LEARN_OBSERVE_H
+
+#include "heap/heap.h"
+
+struct observed_class {
+    uint64_t refills;
+    uint64_t refilled_blocks;
+    uint64_t flushes;
+    uint64_t flushed_blocks;
+    uint64_t cached_blocks;
+};
+
+struct observation {
+    uint64_t now_ns;
+    unsigned threads;
+    size_t in_use_bytes; // slices and own mappings handed out
+    size_t retained_bytes;
+    size_t allowance_bytes;
+    uint64_t purged_bytes; // so far, as the next ones
+    uint64_t refaulted_bytes;
+    uint64_t reused_bytes;
+    uint64_t purges;
+    struct observed_class classes[CLASS_END];
+};
+
+// By one thread at a time, inside of its heap: takes the registry's lock.
+INTERNAL void observe(struct observation *seen, uint64_t now_ns);
+// Blocks of a class that the program has.
+INTERNAL uint64_t observed_out_blocks(const struct observation *seen, unsigned class_index);
+
+#endif

@@ -1,0 +1,38 @@
+// Puts decisions in force: copies, one after the other, in a ring (P2).
+#include "learn/publish.h"
+
+#include <string.h>
+
+INTERNAL struct lock learn_lock = LOCK_INIT(learn);
+
+static struct snapshot snapshot_ring[SNAPSHOT_RING];
+static unsigned snapshot_turn;
+static size_t pinned_values[DECISION_COUNT];
+static bool is_pinned[DECISION_COUNT];
+
+typedef uint64_t __attribute__((may_alias)) snapshot_word;
+_Static_assert(sizeof(struct snapshot) % sizeof(snapshot_word) == 0, "copied word by word");
+
+// P2: somebody may still read what was here before.
+static void snapshot_copy(struct snapshot *to, const struct snapshot *from) {
+    for (size_t i = 0; i < sizeof *to / sizeof(snapshot_word); i++)
+        store_relaxed((snapshot_word *)to + i, ((const snapshot_word *)from)[i]);
+}
+
+void learn_publish(const struct snapshot *snapshot) {
+    struct snapshot made = *snapshot;
+    heap_obey_options(&made);
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        if (is_pinned[i])
+            *snapshot_field(&made, (enum decision)i) = pinned_values[i];
+    if (memcmp(&made, snapshot_now(), sizeof made) == 0) // nobody else writes
+        return;
+    struct snapshot *next = &snapshot_ring[snapshot_turn++ % SNAPSHOT_RING];
+    snapshot_copy(next, &made);
+    snapshot_publish(next);
+}
+
+void learn_pin(enum decision decision, size_t value) {
+    is_pinned[decision] = true;
+    pinned_values[decision] = value;
+}

@@ -1,0 +1,14 @@
+// Puts decisions in force.
+#ifndef LEARN_PUBLISH_H
+#define LEARN_PUBLISH_H
+
+#include "heap/heap.h"
+
+SHARED struct lock learn_lock;
+
+// Puts a copy in force, in which the user's own decisions are as the user said. Under learn_lock, as the next.
+INTERNAL void learn_publish(const struct snapshot *snapshot);
+// The user's own decision from now on.
+INTERNAL void learn_pin(enum decision decision, size_t value);
+
+#endif

@@ -1,0 +1,17 @@
+// What the allocator costs a program.
+#include "policy/cost.h"
+
+uint64_t cost_of_batch_ns(uint32_t block_bytes) {
+    return COST_BATCH_NS + (uint64_t)block_bytes / PAGE_LEAST_BYTES * COST_PAGE_NS;
+}
+
+double cost_of_window(const struct cost_seen *seen, const uint32_t *class_bytes) {
+    double seconds = (double)seen->elapsed_ns / 1e9, spent_ns = 0;
+    if (seen->elapsed_ns == 0)
+        return 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        spent_ns += (double)seen->batches[i] * (double)cost_of_batch_ns(class_bytes[i]);
+    spent_ns += (double)(seen->refaulted_bytes / PAGE_LEAST_BYTES) * COST_FAULT_NS;
+    spent_ns += (double)(seen->purged_bytes / PAGE_LEAST_BYTES) * COST_PURGE_NS;
+    return spent_ns / seconds + (double)seen->idle_bytes / (double)MIB * COST_MIB_SECOND_NS;
+}

@@ -1,0 +1,92 @@
+// How many free blocks each class's stacks may hold.
+#include "policy/depths.h"
+
+#include "policy/cost.h"
+
+#define STEP_LEAST_NS (20 * MS_NS) // in less time too little is counted
+#define HELPED_SHARE 4             // doubling helped where at least this part (1/N) of the batches is gone
+#define ANOTHER_RATE 2             // so many times more or less is another situation
+#define IDLE_SHARE 8               // depth goes down where it costs so many times what it saves
+#define LEAST_SHARE 4              // of its default depth a class keeps so much (1/N)
+#define OCCUPIED_SHARE 2           // of a stack's depth so much (1/N) is there in the mean
+#define BUDGET_SHARE 2             // of what is in use so much (1/N) may lie in stacks, by their depths
+
+// Nanoseconds of processor time that batches of blocks of that size cost in a second.
+static uint64_t batches_ns(uint64_t rate, uint32_t bytes) {
+    return rate * cost_of_batch_ns(bytes);
+}
+
+// And what it costs to hold so many blocks in each thread for a second.
+static uint64_t blocks_ns(uint64_t depth, uint32_t bytes, unsigned threads) {
+    return depth * bytes / OCCUPIED_SHARE * threads / 1024 * COST_MIB_SECOND_NS / 1024;
+}
+
+static bool is_worth_doubling(const struct depth_class *own, uint32_t bytes, unsigned depth, unsigned threads) {
+    bool is_useless = own->trial == DEPTH_USELESS && own->rate < ANOTHER_RATE * own->useless_rate;
+    return !is_useless && depth < STACK_MAX_DEPTH &&
+           batches_ns(own->rate, bytes) / 2 > blocks_ns(depth, bytes, threads);
+}
+
+static bool is_worth_halving(const struct depth_class *own, uint32_t bytes, unsigned depth, unsigned threads) {
+    return batches_ns(own->rate, bytes) * IDLE_SHARE < blocks_ns(depth / 2, bytes, threads);
+}
+
+static unsigned limited(unsigned depth) {
+    return depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth;
+}
+
+// The class's next depth, at least `least`.
+static unsigned next_depth(struct depth_class *own, uint32_t rate, uint32_t bytes, unsigned depth, unsigned least,
+                           unsigned threads) {
+    bool helped = rate <= own->rate - own->rate / HELPED_SHARE;
+    bool tried = own->trial == DEPTH_TRIED;
+    uint32_t before = own->rate;
+    own->rate = rate;
+    own->trial = own->trial == DEPTH_TRIED ? DEPTH_IDLE : own->trial;
+    if (tried && !helped) {
+        own->trial = DEPTH_USELESS;
+        own->useless_rate = before;
+        return (depth + 1) / 2;
+    }
+    if (is_worth_doubling(own, bytes, depth, threads)) {
+        own->trial = DEPTH_TRIED;
+        return limited(2 * depth);
+    }
+    return depth / 2 >= least && is_worth_halving(own, bytes, depth, threads) ? depth / 2 : depth;
+}
+
+// What stacks of large classes may hold in one thread.
+static void choose_budget(const struct depths_seen *seen, struct snapshot *snapshot) {
+    uint64_t wanted = 0, most = seen->in_use_bytes / BUDGET_SHARE / seen->threads;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        wanted += seen->class_bytes[i] > CLASS_FINE_MAX ? (uint64_t)snapshot->depth[i] * seen->class_bytes[i] : 0;
+    uint64_t budget = wanted < most ? wanted : most;
+    snapshot->thread_bytes = budget < STACK_THREAD_BYTES ? STACK_THREAD_BYTES : budget;
+    budget = snapshot->thread_bytes * seen->threads;
+    snapshot->all_threads_bytes = budget < STACK_ALL_THREADS_BYTES ? STACK_ALL_THREADS_BYTES : budget;
+}
+
+unsigned depths_step(struct depths *state, const struct depths_seen *seen, struct snapshot *snapshot) {
+    unsigned changed = 0;
+    uint64_t elapsed = seen->now_ns - state->last_ns;
+    if (state->last_ns != 0 && (elapsed < STEP_LEAST_NS || seen->threads == 0))
+        return 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        struct depth_class *own = &state->classes[i];
+        uint64_t batches = seen->batches[i] - own->batches;
+        own->batches = seen->batches[i];
+        if (state->last_ns == 0 || seen->class_bytes[i] == 0 || seen->batches[i] == 0) // nobody uses it
+            continue;
+        uint64_t rate = batches * SECOND_NS / elapsed;
+        unsigned depth = snapshot->depth[i], least = (seen->defaults[i] + LEAST_SHARE - 1u) / LEAST_SHARE;
+        unsigned next = next_depth(own, rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX, seen->class_bytes[i], depth,
+                                   least, seen->threads);
+        snapshot->depth[i] = (uint8_t)next;
+        snapshot->batch[i] = (uint8_t)((next + 1) / 2);
+        changed += next != depth;
+    }
+    if (state->last_ns != 0)
+        choose_budget(seen, snapshot);
+    state->last_ns = seen->now_ns;
+    return changed;
+}

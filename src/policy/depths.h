@@ -1,0 +1,43 @@
+// How many free blocks each class's stacks may hold (CAP), by measured marginal gain.
+//
+// A stack twice as deep runs empty and full about half as often, if the program's demand wanders as random walks do; a
+// program that needs more than twice as many at a time gains nothing. So depth is doubled where what half of the
+// batches cost is more than what the blocks cost in memory, and taken back where the batches did not become fewer.
+// Where hardly any batch moves, depth goes down again, to a quarter of the default. All classes share one budget; those
+// that gain most for their bytes come first (water-filling, as tcmalloc does between its size classes).
+#ifndef POLICY_DEPTHS_H
+#define POLICY_DEPTHS_H
+
+#include "policy/snapshot.h"
+
+enum depth_trial {
+    DEPTH_IDLE,
+    DEPTH_TRIED,   // doubled at the last step
+    DEPTH_USELESS, // doubling did not help
+};
+
+struct depth_class {
+    uint64_t batches;      // so far, at the last step
+    uint32_t rate;         // batches per second then
+    uint32_t useless_rate; // at which doubling did not help
+    uint8_t trial;         // enum depth_trial
+};
+
+struct depths {
+    uint64_t last_ns; // 0: nothing was seen yet
+    struct depth_class classes[CLASS_END];
+};
+
+struct depths_seen {
+    uint64_t now_ns;
+    unsigned threads;
+    size_t in_use_bytes;
+    const uint64_t *batches;     // refills and flushes so far, by class
+    const uint32_t *class_bytes; // 0: no such class
+    const uint8_t *defaults;     // the classes' default depths
+};
+
+// Changes depths, batches and budgets of the snapshot; returns how many classes changed.
+INTERNAL unsigned depths_step(struct depths *state, const struct depths_seen *seen, struct snapshot *snapshot);
+
+#endif

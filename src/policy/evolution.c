@@ -1,0 +1,121 @@
+// The life cycle of what is learned.
+#include "policy/evolution.h"
+
+#define WINDOW_LEAST_NS (50 * MS_NS)
+#define WINDOW_MOST_NS (2000 * MS_NS)
+#define WINDOW_SHARE 8        // (1/N) of the time since the state began
+#define LEARN_LEAST_WINDOWS 6 // before anything is frozen
+#define LEARN_MOST_WINDOWS 64 // and then it is, however it moves: what was decided is tried as it is
+#define STABLE_WINDOWS 3      // in a row without a decision
+#define P99_STABLE 0.10       // differs by so much from window to window at most
+#define CANARY_PAIRS 6
+#define CANARY_WINS 3      // pairs in which what was decided must not be worse
+#define WORSE_SHARE 0.01   // by which a window counts as worse
+#define P99_WORSE 1.20     // FROZEN: so much worse than when it was frozen
+#define WORSE_WINDOWS 3    // in a row
+#define DISTANCE_MOST 0.25 // of the sizes asked for from those when it was frozen
+#define SEEN_LEAST 200     // requests, for their sizes to be compared
+
+void evolution_start(struct evolution *state, uint64_t now_ns) {
+    *state = (struct evolution){.state = EVOLUTION_LEARN, .begin_ns = now_ns, .window_ns = now_ns};
+}
+
+bool evolution_is_due(const struct evolution *state, uint64_t now_ns) {
+    uint64_t length = (now_ns - state->begin_ns) / WINDOW_SHARE;
+    length = length < WINDOW_LEAST_NS ? WINDOW_LEAST_NS : length > WINDOW_MOST_NS ? WINDOW_MOST_NS : length;
+    return now_ns - state->window_ns >= length;
+}
+
+double evolution_distance(const double *shares, const double *others) {
+    double sum = 0;
+    for (unsigned i = 0; i < EVOLUTION_SIZES; i++)
+        sum += shares[i] > others[i] ? shares[i] - others[i] : others[i] - shares[i];
+    return sum / 2;
+}
+
+// False: too few were seen.
+static bool shares_of(const struct evolution_window *window, double *shares) {
+    uint64_t all = 0;
+    for (unsigned i = 0; i < EVOLUTION_SIZES; i++)
+        all += window->sizes[i];
+    for (unsigned i = 0; i < EVOLUTION_SIZES && all > 0; i++)
+        shares[i] = (double)window->sizes[i] / (double)all;
+    return all >= SEEN_LEAST;
+}
+
+static void enter(struct evolution *state, enum evolution_state next, uint64_t now_ns) {
+    state->state = next;
+    state->begin_ns = now_ns;
+    state->windows = 0;
+    state->stable = 0;
+    state->pairs = 0;
+    state->wins = 0;
+    state->p99_ns = 0;
+    state->shares_known = false;
+    state->frozen += next == EVOLUTION_FROZEN;
+    state->relearned += next == EVOLUTION_LEARN;
+}
+
+static bool p99_is_stable(double before, double now) {
+    double difference = before > now ? before - now : now - before;
+    return before == 0 || now == 0 || difference <= before * P99_STABLE;
+}
+
+static enum evolution_act step_learn(struct evolution *state, const struct evolution_window *window) {
+    bool is_stable = !window->has_changed && p99_is_stable(state->p99_ns, window->p99_ns);
+    state->stable = is_stable ? state->stable + 1 : 0;
+    state->p99_ns = window->p99_ns;
+    bool ends = (state->windows >= LEARN_LEAST_WINDOWS && state->stable >= STABLE_WINDOWS) ||
+                state->windows >= LEARN_MOST_WINDOWS;
+    if (!ends)
+        return EVOLUTION_GO_ON;
+    enter(state, window->is_new ? EVOLUTION_CANARY : EVOLUTION_FROZEN, window->now_ns);
+    return window->is_new ? EVOLUTION_SHOW_OLD : EVOLUTION_KEEP_NEW;
+}
+
+// Windows alternate: what was before, what was decided.
+static enum evolution_act step_canary(struct evolution *state, const struct evolution_window *window) {
+    if (state->windows % 2 == 1) {
+        state->old_cost = window->cost;
+        return EVOLUTION_SHOW_NEW;
+    }
+    state->pairs++;
+    state->wins += window->cost <= state->old_cost * (1 + WORSE_SHARE);
+    if (state->pairs < CANARY_PAIRS)
+        return EVOLUTION_SHOW_OLD;
+    bool keeps_new = state->wins >= CANARY_WINS;
+    state->kept_old += !keeps_new;
+    enter(state, EVOLUTION_FROZEN, window->now_ns);
+    return keeps_new ? EVOLUTION_KEEP_NEW : EVOLUTION_KEEP_OLD;
+}
+
+static enum evolution_act step_frozen(struct evolution *state, const struct evolution_window *window) {
+    double shares[EVOLUTION_SIZES] = {0};
+    bool known = shares_of(window, shares);
+    bool is_worse = state->p99_ns > 0 && window->p99_ns > state->p99_ns * P99_WORSE;
+    bool is_other = known && state->shares_known && evolution_distance(shares, state->shares) > DISTANCE_MOST;
+    if (state->p99_ns == 0)
+        state->p99_ns = window->p99_ns;
+    for (unsigned i = 0; i < EVOLUTION_SIZES && known && !state->shares_known; i++)
+        state->shares[i] = shares[i];
+    state->shares_known = state->shares_known || known;
+    state->stable = is_worse || is_other ? state->stable + 1 : 0;
+    if (state->stable < WORSE_WINDOWS)
+        return EVOLUTION_GO_ON;
+    enter(state, EVOLUTION_LEARN, window->now_ns);
+    return EVOLUTION_LEARN_ANEW;
+}
+
+enum evolution_act evolution_step(struct evolution *state, const struct evolution_window *window) {
+    state->window_ns = window->now_ns;
+    state->windows++;
+    switch (state->state) {
+    case EVOLUTION_LEARN:
+        return step_learn(state, window);
+    case EVOLUTION_CANARY:
+        return step_canary(state, window);
+    case EVOLUTION_FROZEN:
+        break;
+    }
+    return step_frozen(state, window);
+}

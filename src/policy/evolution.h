@@ -1,0 +1,67 @@
+// The life cycle of what is learned: LEARN, CANARY, FROZEN, and LEARN again where the program has changed.
+//
+//            nothing moves any more, and something was decided        not worse than what was before
+//     LEARN ---------------------------------------------------> CANARY -----------------------------> FROZEN
+//       ^  \_______________ nothing was decided __________________________________________________--> |  ^
+//       |                                                          | worse: what was before returns      |  |
+//       |                                                          +-------------------------------------|--+
+//       +--------------- p99 is worse, or other sizes are asked for -------------------------------------+
+//
+// All of it goes by windows: short ones when a state begins, two seconds at most, so that a program that runs for
+// seconds and a service that runs for weeks both get through it. In CANARY what was decided is in force in every other
+// window, and the windows are compared in pairs; it takes a part of the run that is bounded by CANARY_PAIRS.
+#ifndef POLICY_EVOLUTION_H
+#define POLICY_EVOLUTION_H
+
+#include "base/compiler.h"
+#include "base/tuning.h"
+
+enum evolution_state {
+    EVOLUTION_LEARN,
+    EVOLUTION_CANARY,
+    EVOLUTION_FROZEN,
+};
+
+// What is to be done after a window.
+enum evolution_act {
+    EVOLUTION_GO_ON,
+    EVOLUTION_SHOW_OLD, // the next window of CANARY is one with what was before
+    EVOLUTION_SHOW_NEW, // or one with what was decided
+    EVOLUTION_KEEP_NEW, // FROZEN with what was decided
+    EVOLUTION_KEEP_OLD, // FROZEN with what was before
+    EVOLUTION_LEARN_ANEW,
+};
+
+#define EVOLUTION_SIZES 32 // kinds of sizes whose shares are compared
+
+struct evolution_window {
+    uint64_t now_ns;
+    double p99_ns;                   // of slow calls; 0: none was timed
+    double cost;                     // of the window, by the one formula (policy/cost.h)
+    bool has_changed;                // a decision was taken in it
+    bool is_new;                     // something is decided that was not in force before
+    uint32_t sizes[EVOLUTION_SIZES]; // requests seen, by kind
+};
+
+struct evolution {
+    enum evolution_state state;
+    uint64_t begin_ns;              // of the state
+    uint64_t window_ns;             // when the current window began
+    unsigned windows;               // of the state
+    unsigned stable;                // in a row, in LEARN; or that were worse in a row, in FROZEN
+    double p99_ns;                  // to compare with: of the window before, or when it was frozen
+    double old_cost;                // of the pair's first window
+    unsigned pairs, wins;           // of CANARY
+    double shares[EVOLUTION_SIZES]; // when it was frozen
+    bool shares_known;
+    unsigned frozen, relearned, kept_old; // how often so far
+};
+
+INTERNAL void evolution_start(struct evolution *state, uint64_t now_ns);
+// Whether the current window has ended.
+INTERNAL bool evolution_is_due(const struct evolution *state, uint64_t now_ns);
+INTERNAL enum evolution_act evolution_step(struct evolution *state, const struct evolution_window *window);
+// Half of the sum of differences between two distributions: 0 the same, 1 nothing in common.
+INTERNAL double evolution_distance(const double *shares, const double *others);
+
+#endif

@@ -1,0 +1,80 @@
+// How much free memory to hold.
+#include "policy/retention.h"
+
+// Free memory on which a program that does nothing is worth waking a thread for.
+#define IDLE_LEAST_BYTES (8 * MIB)
+
+static size_t most_of(size_t one, size_t other) {
+    return one > other ? one : other;
+}
+
+// Follows what is in use from lows to highs.
+static void note_level(struct retention *state, uint64_t now_ns, size_t bytes) {
+    struct retention_rise *rise = &state->rises[state->newest];
+    size_t turn = most_of(RETENTION_TURN_BYTES, bytes / RETENTION_TURN_SHARE);
+    if (state->low_bytes > bytes)
+        state->low_bytes = bytes;
+    if (bytes >= rise->high_bytes) { // it goes on
+        rise->high_bytes = bytes;
+        rise->end_ns = now_ns;
+        state->low_bytes = bytes;
+    } else if (bytes > state->low_bytes + turn) { // the fall has ended, another rise has begun
+        state->newest = (state->newest + 1) % RETENTION_RISES;
+        state->rises[state->newest] = (struct retention_rise){now_ns, state->low_bytes, bytes};
+        state->low_bytes = bytes;
+    }
+}
+
+static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
+    unsigned place = count;
+    for (; place > 0 && sorted[place - 1] > value; place--)
+        sorted[place] = sorted[place - 1];
+    sorted[place] = value;
+}
+
+// Bytes between levels that at least two of the rises went through which ended lately: what came again.
+static size_t risen_again(const struct retention *state, uint64_t now_ns) {
+    size_t lows[RETENTION_RISES], highs[RETENTION_RISES], sum = 0;
+    unsigned count = 0, low = 0, high = 0;
+    for (unsigned i = 0; i < RETENTION_RISES; i++) {
+        const struct retention_rise *rise = &state->rises[i];
+        if (rise->end_ns == 0 || now_ns - rise->end_ns > RETENTION_NS)
+            continue;
+        insert_sorted(lows, count, rise->low_bytes);
+        insert_sorted(highs, count++, rise->high_bytes);
+    }
+    // Upwards over all levels at which one begins or ends; `low - high` of them are between theirs.
+    for (size_t level = 0; high < count; level = low < count && lows[low] < highs[high] ? lows[low] : highs[high]) {
+        while (low < count && lows[low] <= level)
+            low++;
+        while (high < count && highs[high] <= level)
+            high++;
+        size_t next = low < count && (high == count || lows[low] < highs[high]) ? lows[low]
+                      : high < count                                            ? highs[high]
+                                                                                : level;
+        sum += low - high >= 2 ? next - level : 0;
+    }
+    return sum;
+}
+
+struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen) {
+    if (state->last.now_ns == 0) {
+        state->last = *seen;
+        state->rises[0] = (struct retention_rise){seen->now_ns, 0, seen->in_use_bytes};
+        state->low_bytes = seen->in_use_bytes;
+    }
+    bool slept = seen->now_ns - state->last.now_ns > RETENTION_NS && state->last.retained_bytes >= IDLE_LEAST_BYTES;
+    state->idle_turns += slept;
+    note_level(state, seen->now_ns, seen->in_use_bytes);
+    if (seen->refaulted_bytes > state->last.refaulted_bytes) {
+        bool lately = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= RETENTION_NS;
+        state->refault_bytes = most_of(lately ? state->refault_bytes : 0, seen->allowance_bytes);
+        state->refault_ns = seen->now_ns;
+    }
+    bool refaults = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= RETENTION_NS;
+    state->last = *seen;
+    return (struct retention_choice){
+        .allowance_least = most_of(risen_again(state, seen->now_ns), refaults ? state->refault_bytes : 0),
+        .purge_delay = state->idle_turns > 0 ? RETENTION_NS / MS_NS : 0,
+    };
+}

@@ -1,0 +1,53 @@
+// How much free memory to hold, and how long: by what faulting it in again costs.
+//
+// A MiB that goes back and is needed again costs its page faults; one that stays costs its price in memory. They are
+// equal after RETENTION_NS. So memory that came, went and came again within that time is held, and what nobody took for
+// so long may go: whatever the program does later, the cost is at most twice that of knowing the future (the ski-rental
+// argument: Karlin, Manasse, Rudolph, Sleator, "Competitive snoopy caching", 1988).
+#ifndef POLICY_RETENTION_H
+#define POLICY_RETENTION_H
+
+#include "base/compiler.h"
+#include "base/tuning.h"
+
+#define RETENTION_MIB_NS ((uint64_t)(COST_FAULT_NS + COST_PURGE_NS) * (MIB / 4096))
+#define RETENTION_NS (RETENTION_MIB_NS * 1000000000 / COST_MIB_SECOND_NS)
+// Rises of what is in use that are remembered; and how far it must fall for another one to begin, at least and as a
+// part (1/N) of what is in use.
+#define RETENTION_RISES 16
+#define RETENTION_TURN_BYTES MIB
+#define RETENTION_TURN_SHARE 64
+
+struct retention_seen {
+    uint64_t now_ns;
+    size_t in_use_bytes;
+    size_t retained_bytes;
+    size_t allowance_bytes;   // the mechanism's own, by refaults
+    uint64_t refaulted_bytes; // so far
+};
+
+// From a low to the next high.
+struct retention_rise {
+    uint64_t end_ns; // 0: none
+    size_t low_bytes;
+    size_t high_bytes;
+};
+
+struct retention {
+    struct retention_seen last; // now_ns 0: nothing was seen yet
+    struct retention_rise rises[RETENTION_RISES];
+    unsigned newest;
+    size_t low_bytes;     // of the fall that goes on since the newest rise
+    uint64_t refault_ns;  // when purged memory was last needed again
+    size_t refault_bytes; // the mechanism's allowance then
+    unsigned idle_turns;  // times that the program slept on free memory for long
+};
+
+struct retention_choice {
+    size_t allowance_least;
+    size_t purge_delay; // milliseconds; 0: no need
+};
+
+INTERNAL struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen);
+
+#endif

@@ -1,0 +1,18 @@
+// Decisions for a test: a snapshot of its own in force.
+#ifndef UNIT_DECIDE_H
+#define UNIT_DECIDE_H
+
+#include "policy/snapshot.h"
+#include "unit/unit.h"
+
+static void decide(enum decision decision, size_t value) {
+    static struct snapshot decided;
+    if (snapshot_now() != &decided)
+        decided = *snapshot_now();
+    *snapshot_field(&decided, decision) = value;
+    snapshot_publish(&decided);
+}
+
+#define DECIDE(name, value) decide(DECISION_##name, value)
+
+#endif
