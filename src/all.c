@@ -30,6 +30,8 @@
 
 #include "policy/parse.c"
 
+#include "policy/merge.c"
+
 #include "policy/cost.c"
 
 #include "policy/quantile.c"
@@ -105,6 +107,8 @@
 #include "learn/publish.c"
 
 #include "learn/observe.c"
+
+#include "learn/say.c"
 
 #include "learn/file.c"
 

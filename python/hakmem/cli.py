@@ -2,7 +2,7 @@
 
 import typer
 
-from hakmem.commands import launcher, peers, trace
+from hakmem.commands import launcher, peers, policy, trace
 from hakmem.commands.ab import ab
 from hakmem.commands.bench import bench
 from hakmem.commands.compare import compare
@@ -16,6 +16,7 @@ app.command("ab")(ab)
 app.command("compare")(compare)
 app.command("health")(health)
 app.add_typer(trace.app, name="trace")
+app.add_typer(policy.app, name="policy")
 app.command("report")(make_report)
 app.command("peers")(peers.peers_command)
 

@@ -43,32 +43,28 @@ void cycle_note_change(void) {
     cycle.is_new = true;
 }
 
-const struct evolution *cycle_state(void) {
-    return &cycle.evolution;
-}
-
 static double cost_since(const struct observation *seen) {
-    static struct cost_seen window;
+    static struct cost_seen past;
     static uint32_t sizes[CLASS_END];
     uint64_t used = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         const struct observed_class *now = &seen->classes[i], *before = &cycle.last.classes[i];
         sizes[i] = (uint32_t)class_bytes(i);
-        window.batches[i] = now->refills + now->flushes - before->refills - before->flushes;
+        past.batches[i] = now->refills + now->flushes - before->refills - before->flushes;
         used += observed_out_blocks(seen, i) * sizes[i];
     }
     size_t resident = seen->in_use_bytes + seen->retained_bytes;
-    window.elapsed_ns = seen->now_ns - cycle.last.now_ns;
-    window.refaulted_bytes = seen->refaulted_bytes - cycle.last.refaulted_bytes;
-    window.purged_bytes = seen->purged_bytes - cycle.last.purged_bytes;
-    window.idle_bytes = resident > used ? resident - used : 0;
-    return cost_of_window(&window, sizes);
+    past.elapsed_ns = seen->now_ns - cycle.last.now_ns;
+    past.refaulted_bytes = seen->refaulted_bytes - cycle.last.refaulted_bytes;
+    past.purged_bytes = seen->purged_bytes - cycle.last.purged_bytes;
+    past.idle_bytes = resident > used ? resident - used : 0;
+    return cost_of_window(&past, sizes);
 }
 
-static void take_sizes(struct evolution_window *window) {
+static void take_sizes(struct evolution_window *past) {
     for (unsigned i = 0; i < SIZES_KINDS; i++) {
         uint64_t now = load_relaxed(&sizes_by_kind[i]);
-        window->sizes[i] = (uint32_t)(now - cycle.kinds[i]);
+        past->sizes[i] = (uint32_t)(now - cycle.kinds[i]);
         cycle.kinds[i] = now;
     }
 }
@@ -106,15 +102,15 @@ static void act(enum evolution_act what) {
 }
 
 void cycle_step(const struct observation *seen) {
-    struct evolution_window window = {
+    struct evolution_window past = {
         .now_ns = seen->now_ns,
         .p99_ns = quantile_value(&cycle.latency),
         .cost = cycle.last.now_ns != 0 ? cost_since(seen) : 0,
         .has_changed = cycle.has_changed,
         .is_new = cycle.is_new,
     };
-    take_sizes(&window);
-    act(evolution_step(&cycle.evolution, &window));
+    take_sizes(&past);
+    act(evolution_step(&cycle.evolution, &past));
     cycle.has_changed = false;
     cycle.last = *seen;
     quantile_start(&cycle.latency, P99);

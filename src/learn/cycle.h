@@ -18,6 +18,5 @@ INTERNAL void cycle_note_change(void);
 INTERNAL void cycle_step(const struct observation *seen);
 // The decisions that are to be in force: what is decided, or what was in force when LEARN began.
 INTERNAL const struct snapshot *cycle_shown(void);
-INTERNAL const struct evolution *cycle_state(void);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "learn/say.h"
 #include "sys/options.h"
 #include "sys/os.h"
 #include "sys/report.h"
@@ -58,13 +59,13 @@ static bool file_find(void) {
     return false;
 }
 
-bool file_read(struct policy *policy) {
+// Reads the file that was found; false: it is not there (*is_there), or damaged, which is said.
+static bool read_found(struct policy *policy, bool *is_there) {
     struct policy_fault fault;
-    if (!file_find())
-        return false;
     os_read_file(file_path, file_text, sizeof file_text);
     size_t length = strlen(file_text);
-    if (length == 0) // none yet
+    *is_there = length > 0;
+    if (length == 0)
         return false;
     if (policy_parse(file_text, length, policy, &fault))
         return true;
@@ -72,99 +73,57 @@ bool file_read(struct policy *policy) {
     return false;
 }
 
-static void say_line(struct report *report, const char *word, uint64_t number) {
-    report_text(report, word);
-    report_text(report, " ");
-    report_number(report, number);
+// A file that was named may be another program's: that of the parent, or of a child.
+static bool is_of(const struct policy *policy, const struct policy *program) {
+    return policy->program[0] == '\0' || strcmp(policy->program, program->program) == 0;
 }
 
-static void say_evidence(struct report *report, const struct evidence *evidence) {
-    if (evidence->windows > 0) {
-        report_text(report, " windows=");
-        report_number(report, evidence->windows);
-    }
-    if (evidence->gain_permille != 0) {
-        report_text(report, evidence->gain_permille < 0 ? " gain=-" : " gain=");
-        report_number(report, (uint64_t)(evidence->gain_permille < 0 ? -(int64_t)evidence->gain_permille
-                                                                     : evidence->gain_permille));
-    }
-    if (evidence->since_seconds > 0) {
-        report_text(report, " since=");
-        report_number(report, evidence->since_seconds);
-    }
-    if (evidence->why[0] != '\0') {
-        report_text(report, " why=");
-        report_text(report, evidence->why);
-    }
-    report_text(report, "\n");
+static bool is_of_build(const struct policy *policy, const struct policy *program) {
+    return policy->build[0] == '\0' || strcmp(policy->build, program->build) == 0;
 }
 
-static void say_classes(struct report *report, const char *word, const struct policy_class *classes, unsigned count) {
-    for (unsigned i = 0; i < count; i++) {
-        say_line(report, word, classes[i].bytes);
-        say_evidence(report, &classes[i].evidence);
+bool file_read(struct policy *policy) {
+    struct policy program = {0};
+    bool is_there;
+    if (!file_find())
+        return false;
+    file_name_program(&program);
+    if (read_found(policy, &is_there) && is_of(policy, &program)) {
+        if (is_of_build(policy, &program))
+            return true;
+        say_wrong("it was learned from another build of the program and is not used", "learn it anew", 0);
     }
+    memset(policy, 0, sizeof *policy);
+    return false;
 }
 
-static void say_sites(struct report *report, const struct policy *policy) {
-    for (unsigned i = 0; i < policy->site_count; i++) {
-        const struct policy_site *site = &policy->sites[i];
-        report_text(report, "site ");
-        report_text(report, site->module);
-        report_text(report, "+");
-        report_address(report, site->offset);
-        say_line(report, "", site->threshold_bytes);
-        say_evidence(report, &site->evidence);
-    }
+void file_name_program(struct policy *policy) {
+    os_program_name(policy->program, sizeof policy->program);
+    os_program_build(policy->build, sizeof policy->build);
 }
 
-static void say_names(struct report *report, const struct policy *policy) {
-    if (policy->program[0] != '\0') {
-        report_text(report, "program ");
-        report_text(report, policy->program);
-        report_text(report, "\n");
-    }
-    if (policy->build[0] != '\0') {
-        report_text(report, "build ");
-        report_text(report, policy->build);
-        report_text(report, "\n");
-    }
-}
-
-static void say_policy(struct report *report, const struct policy *policy) {
-    static const struct evidence none = {0};
-    say_line(report, "hakmem-policy", POLICY_VERSION);
-    report_text(report, "\n");
-    say_names(report, policy);
-    say_line(report, "runs", policy->runs);
-    say_line(report, "\nseconds", policy->seconds);
-    report_text(report, "\n");
-    for (unsigned i = 0; i < DECISION_COUNT; i++) {
-        if (!policy->values[i].is_given)
-            continue;
-        say_line(report, decision_rows[i].name, policy->values[i].value);
-        say_evidence(report, &policy->values[i].evidence);
-    }
-    say_classes(report, "class", policy->classes, policy->class_count);
-    say_classes(report, "close", policy->closed, policy->closed_count);
-    for (unsigned i = 0; i < policy->depth_count; i++) {
-        say_line(report, "depth", policy->depths[i].bytes);
-        say_line(report, "", policy->depths[i].depth);
-        say_evidence(report, &none);
-    }
-    say_sites(report, policy);
-    report_text(report, "end\n");
+// With the file's lock. What cannot be read is written anew.
+static bool write_merged(const struct policy *policy) {
+    static struct policy merged;
+    struct report report;
+    bool is_there, is_read = read_found(&merged, &is_there);
+    if (is_read && !is_of(&merged, policy))
+        return true;
+    if (is_read && is_of_build(&merged, policy))
+        policy_merge(&merged, policy);
+    else
+        merged = *policy;
+    report_to_memory(&report, file_text, sizeof file_text);
+    say_policy(&report, &merged);
+    report_end(&report);
+    return report.length < sizeof file_text && os_replace_file(file_path, file_text, report.length);
 }
 
 bool file_write(const struct policy *policy) {
-    struct report report;
     if (!file_find())
         return false;
-    report_to_memory(&report, file_text, sizeof file_text);
-    say_policy(&report, policy);
-    report_end(&report);
     int lock = os_lock_file(file_path);
-    bool written = report.length < sizeof file_text && os_replace_file(file_path, file_text, report.length);
+    bool written = write_merged(policy);
     if (lock >= 0)
         os_close(lock);
     if (!written)

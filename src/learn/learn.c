@@ -17,6 +17,8 @@ INTERNAL uint32_t learn_is_on;
 // Under learn_lock.
 static struct {
     uint64_t start_ns;
+    uint32_t process; // a fork child begins anew
+    unsigned looks;
     struct observation seen;
     bool is_endless;   // mode research: nothing is ever frozen
     bool classes_wait; // heap_change_classes has to be called again
@@ -37,6 +39,7 @@ void learn_start(void) {
     done = true;
     struct heap *heap = heap_enter();
     learner.start_ns = os_now_ns();
+    learner.process = os_process_id();
     learner.is_endless = mode_learning((enum mode)options.mode) == LEARN_ALWAYS;
     heap_default_snapshot(&base);
     mode_apply((enum mode)options.mode, &base);
@@ -67,6 +70,12 @@ static uint64_t next_look_after(uint64_t began_ns, uint64_t now_ns) {
 }
 
 static void look(uint64_t began_ns) {
+    if (learner.process != os_process_id()) {
+        learner.process = os_process_id();
+        learner.start_ns = began_ns;
+        learner.looks = 0;
+    }
+    learner.looks++;
     observe(&learner.seen, began_ns);
     if (cycle_learns() && decide_step(&learner.seen))
         cycle_note_change();
@@ -106,13 +115,13 @@ void learn_look_slow(uint64_t begin_ns) {
 }
 
 void learn_end(void) {
-    if (load_relaxed(&learn_is_on) == 0 || options.policy[0] == '\0' || !lock_try(&learn_lock))
+    bool has_learned = load_relaxed(&learn_is_on) != 0 && learner.looks > 0 && learner.process == os_process_id();
+    if (!has_learned || options.policy[0] == '\0' || !lock_try(&learn_lock))
         return;
     uint64_t now = os_now_ns();
-    os_program_name(learned.program, sizeof learned.program);
-    os_program_build(learned.build, sizeof learned.build);
-    learned.runs++;
-    learned.seconds += (now - learner.start_ns) / SECOND_NS;
+    file_name_program(&learned);
+    learned.runs = 1;
+    learned.seconds = (now - learner.start_ns) / SECOND_NS;
     decide_note(now);
     file_write(&learned);
     lock_release(&learn_lock);

@@ -76,6 +76,8 @@ struct policy_fault {
 
 // Reads a policy file's text; false: it is damaged, *fault says where and how, *policy is not to be used.
 INTERNAL bool policy_parse(const char *text, size_t length, struct policy *policy, struct policy_fault *fault);
+// Makes one policy of two, each counting by the time and the runs that it was learned from. Program and build stay.
+INTERNAL void policy_merge(struct policy *into, const struct policy *other);
 // Puts what is decided by numbers into a snapshot.
 INTERNAL void policy_apply(const struct policy *policy, struct snapshot *snapshot);
 

@@ -1,4 +1,4 @@
-"""hakmem run, build and test: the launcher's, listed here for help and completion."""
+"""hakmem run, learn, build and test: the launcher's, listed here for help and completion."""
 
 import os
 from typing import Annotated
@@ -21,6 +21,11 @@ def run(words: Words = None) -> None:
     _launch("run", words)
 
 
+def learn(words: Words = None) -> None:
+    """Runs a program and learns from it what suits it."""
+    _launch("learn", words)
+
+
 def build(words: Words = None) -> None:
     """Builds the library."""
     _launch("build", words)
@@ -32,5 +37,5 @@ def test(words: Words = None) -> None:
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (run, build, test):
+    for command in (run, learn, build, test):
         app.command(command.__name__, context_settings=_PASSED_ON)(command)

@@ -1,4 +1,5 @@
-// Size classes, all of them, for every size; slabs' geometry; the division that finds a block's index.
+// Size classes, all of them, for every size; spare ones with every size they may have; slabs' geometry; the division
+// that finds a block's index.
 #include "unit/slab/slabs.h"
 
 static int start(void **state) {
@@ -112,6 +113,165 @@ static void aligned_requests_get_the_first_class_of_aligned_blocks(void **state)
     assert_int_equal(class_of_aligned(16, (size_t)1 << 63), CLASS_NONE);
 }
 
+// ---- spare classes, and closed ones
+
+static unsigned find_smallest_slowly(const bool *open, size_t bytes) {
+    unsigned best = CLASS_NONE;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        if (open[i] && class_bytes(i) >= bytes && (best == CLASS_NONE || class_bytes(i) < class_bytes(best)))
+            best = i;
+    return best;
+}
+
+// Every size is served by the smallest of the classes that ought to be open.
+static void expect_smallest_of(const bool *open) {
+    unsigned expected = find_smallest_slowly(open, 0);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        assert_int_equal(size_class_is_open(i), open[i]);
+    for (size_t bytes = 0; bytes <= CLASS_LARGE_MAX; bytes++) {
+        if (class_bytes(expected) < bytes)
+            expected = find_smallest_slowly(open, bytes);
+        unsigned found = class_of(bytes);
+        if (found != expected &&
+            (!open[found] || class_bytes(found) != class_bytes(expected))) // of two of one size any
+            fail_msg("%zu bytes get class %u of %zu, not %u", bytes, found, class_bytes(found), expected);
+    }
+}
+
+static void start_open(bool *open) {
+    size_class_start();
+    for (unsigned i = 0; i < CLASS_END; i++)
+        open[i] = i >= CLASS_FIRST && i < CLASS_COUNT;
+}
+
+static void spare_classes_have_no_size_at_first(void **state) {
+    bool open[CLASS_END];
+    (void)state;
+    start_open(open);
+    expect_smallest_of(open);
+    for (unsigned i = CLASS_COUNT; i < CLASS_END; i++) {
+        assert_true(class_is_spare(i));
+        assert_int_equal(class_bytes(i), 0);
+        assert_false(class_is_large(i));
+    }
+    assert_false(class_is_spare(CLASS_COUNT - 1));
+}
+
+static void a_spare_class_serves_what_lies_below_it_until_it_is_closed(void **state) {
+    bool open[CLASS_END];
+    (void)state;
+    start_open(open);
+    size_t sizes[] = {size_class_step(260), size_class_step(1100), CLASS_FINE_MAX - 16, size_class_step(70 * KIB),
+                      size_class_step(CLASS_LARGE_MAX - 100 * KIB)};
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++) {
+        unsigned spare = CLASS_COUNT + i, without = class_of(sizes[i]);
+        assert_true(class_bytes(without) > sizes[i]);
+        size_class_make(spare, sizes[i]);
+        open[spare] = true;
+        assert_int_equal(class_of(sizes[i]), spare);
+        assert_int_equal(class_of(class_bytes(without - 1) + 1), spare);
+        assert_int_equal(class_of(class_bytes(without - 1)), without - 1);
+        assert_int_equal(class_of(sizes[i] + 1), without);
+        assert_int_equal(class_is_large(spare), sizes[i] > CLASS_FINE_MAX);
+        assert_false(class_is_held(spare));
+        expect_smallest_of(open);
+    }
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++) {
+        size_class_close(CLASS_COUNT + i);
+        open[CLASS_COUNT + i] = false;
+        assert_int_equal(class_bytes(CLASS_COUNT + i), sizes[i]); // its blocks are still out
+        expect_smallest_of(open);
+    }
+}
+
+static void powers_of_two_can_not_be_closed(void **state) {
+    bool open[CLASS_END];
+    (void)state;
+    start_open(open);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        size_class_close(i);
+        open[i] = bits_is_power_of_two(class_bytes(i));
+    }
+    expect_smallest_of(open);
+    for (size_t bytes = 1; bytes <= CLASS_LARGE_MAX; bytes++)
+        if (class_bytes(class_of(bytes)) >= 2 * bytes && bytes > BLOCK_ALIGN)
+            fail_msg("%zu bytes get a block of %zu", bytes, class_bytes(class_of(bytes)));
+    size_class_make(CLASS_COUNT, 4 * KIB); // a spare one is no fixed one, whatever its size
+    size_class_close(CLASS_COUNT);
+    assert_false(size_class_is_open(CLASS_COUNT));
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        size_class_open(i);
+        open[i] = true;
+    }
+    expect_smallest_of(open);
+}
+
+static size_t random_step(struct random *random) {
+    return size_class_bytes_of_entry(1 + (unsigned)random_below(random, CLASS_MAP_COUNT - 1));
+}
+
+static void the_smallest_open_class_serves_after_any_changes(void **state) {
+    struct random random = random_start();
+    bool open[CLASS_END];
+    (void)state;
+    start_open(open);
+    for (unsigned turn = 0; turn < (SANITIZED ? 60 : 300); turn++) {
+        for (unsigned change = 0; change < 8; change++) {
+            unsigned i = random_below(&random, 2) == 0
+                             ? CLASS_COUNT + (unsigned)random_below(&random, CLASS_SPARE_COUNT)
+                             : CLASS_FIRST + (unsigned)random_below(&random, CLASS_COUNT - 1);
+            if (open[i]) {
+                size_class_close(i);
+                open[i] = i < CLASS_COUNT && bits_is_power_of_two(class_bytes(i));
+                continue;
+            }
+            if (class_is_spare(i) && (class_bytes(i) == 0 || random_below(&random, 3) > 0))
+                size_class_make(i, random_step(&random)); // again with another size
+            else
+                size_class_open(i);
+            open[i] = true;
+        }
+        expect_smallest_of(open);
+    }
+}
+
+// Every size that a spare class may have: its slabs hold their blocks, and block starts have their index, others none.
+static void spare_slabs_of_every_step_are_exact(void **state) {
+    struct random random = random_start();
+    (void)state;
+    for (unsigned entry = 1; entry < CLASS_MAP_COUNT; entry++) {
+        const struct size_class *row = &size_classes[CLASS_COUNT];
+        size_class_make(CLASS_COUNT, size_class_bytes_of_entry(entry));
+        uint32_t room = (uint32_t)(row->slices * SLICE_BYTES), bytes = (uint32_t)size_class_bytes_of_entry(entry);
+        assert_int_equal(row->bytes, bytes);
+        assert_in_range(row->slices, 1, SLAB_MAX_SLICES);
+        assert_int_equal(row->blocks, room / bytes);
+        assert_int_equal(row->words, (row->blocks + 63) / 64);
+        assert_true(room % bytes <= room / 8);
+        for (uint32_t offset = 0; offset < room; offset += BLOCK_ALIGN) {
+            uint32_t found = class_block_index(row, offset), index = offset / bytes;
+            uint32_t between = offset + 1 + (uint32_t)random_below(&random, BLOCK_ALIGN - 1);
+            bool right = offset % bytes == 0 && index < row->blocks ? found == index : found >= row->blocks;
+            if (!right || class_block_index(row, between) < row->blocks)
+                fail_msg("class of %u bytes, offset %u: index %u", bytes, offset, found);
+        }
+        size_class_close(CLASS_COUNT);
+    }
+}
+
+static void aligned_requests_never_get_a_spare_class(void **state) {
+    struct random random = random_start();
+    (void)state;
+    for (unsigned i = CLASS_COUNT; i < CLASS_END; i++)
+        size_class_make(i, i % 2 == 0 ? (size_t)32 << (i - CLASS_COUNT) : random_step(&random));
+    aligned_requests_get_the_first_class_of_aligned_blocks(state);
+    for (size_t align = BLOCK_ALIGN; align <= SLICE_BYTES; align *= 2)
+        for (unsigned i = CLASS_COUNT; i < CLASS_END; i++)
+            assert_false(class_is_spare(class_of_aligned(class_bytes(i), align)));
+}
+
+#define TEST_OF_SPARES(test) cmocka_unit_test_setup_teardown(test, start, start)
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_grow_in_multiples_of_the_alignment),
@@ -123,6 +283,12 @@ int main(void) {
         cmocka_unit_test(small_classes_have_many_blocks_in_a_slab),
         cmocka_unit_test(the_index_of_a_block_is_exact_and_others_have_none),
         cmocka_unit_test(aligned_requests_get_the_first_class_of_aligned_blocks),
+        TEST_OF_SPARES(spare_classes_have_no_size_at_first),
+        TEST_OF_SPARES(a_spare_class_serves_what_lies_below_it_until_it_is_closed),
+        TEST_OF_SPARES(powers_of_two_can_not_be_closed),
+        TEST_OF_SPARES(the_smallest_open_class_serves_after_any_changes),
+        TEST_OF_SPARES(spare_slabs_of_every_step_are_exact),
+        TEST_OF_SPARES(aligned_requests_never_get_a_spare_class),
     };
     return cmocka_run_group_tests_name("size_class", tests, start, NULL);
 }

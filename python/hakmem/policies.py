@@ -1,0 +1,101 @@
+"""Policy files: read, checked and merged by the library's own code, and made readable."""
+
+import re
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hakmem.places import BUILD, TREE
+
+SUFFIX = ".policy"
+_SOURCES = ["tools/policy.c", "src/policy/*.c", "src/learn/say.c", "src/sys/report.c"]
+_HEADERS = ["src/policy/*.h", "src/policy/*.def", "src/base/*.h", "src/learn/say.h"]
+
+
+class PolicyFailed(Exception):
+    """Its message says what is wrong."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A row of src/policy/decisions.def."""
+    name: str
+    unit: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Line:
+    """What a line of a policy file decides."""
+    kind: str  # the name of a decision, or class, close, depth, site
+    subject: str  # of a depth the class's bytes, of a site the call; else empty
+    value: int
+    evidence: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.kind, self.subject or (str(self.value) if self.kind in ("class", "close") else "")
+
+
+@dataclass(frozen=True)
+class Policy:
+    path: Path
+    program: str
+    build: str
+    runs: int
+    seconds: int
+    lines: tuple[Line, ...]
+
+
+def _files(patterns: list[str]) -> list[Path]:
+    return [file for pattern in patterns for file in sorted(TREE.glob(pattern))]
+
+
+def tool() -> Path:
+    """The program that reads and merges policy files, compiled if need be."""
+    target = BUILD / "policy"
+    sources = _files(_SOURCES)
+    if target.exists() and target.stat().st_mtime > max(file.stat().st_mtime for file in sources + _files(_HEADERS)):
+        return target
+    BUILD.mkdir(parents=True, exist_ok=True)
+    command = ["cc", "-std=gnu11", "-O1", f"-I{TREE}/src", *map(str, sources), "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise PolicyFailed(f"{' '.join(command)}\n{done.stderr}")
+    return target
+
+
+def _run(words: list[str]) -> str:
+    done = subprocess.run([str(tool()), *words], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise PolicyFailed(done.stderr.strip().removeprefix("hakmem: "))
+    return done.stdout
+
+
+def merge(files: list[Path]) -> str:
+    """The text of one file made of all; each counts by the time it was learned from."""
+    return _run(["merge", *map(str, files)])
+
+
+def read(path: Path) -> Policy:
+    _run(["check", str(path)])
+    facts = {"program": "", "build": "", "runs": "0", "seconds": "0"}
+    lines = []
+    for text in path.read_text().splitlines()[1:]:
+        words = text.partition("#")[0].split()
+        if not words or words[0] == "end":
+            continue
+        if words[0] in facts:
+            facts[words[0]] = words[1]
+            continue
+        evidence = dict(word.split("=", 1) for word in words if "=" in word)
+        plain = [word for word in words if "=" not in word]
+        subject = plain[1] if words[0] in ("depth", "site") else ""
+        lines.append(Line(words[0], subject, int(plain[-1]), evidence))
+    return Policy(path, facts["program"], facts["build"], int(facts["runs"]), int(facts["seconds"]), tuple(lines))
+
+
+def decisions() -> dict[str, Decision]:
+    text = (TREE / "src/policy/decisions.def").read_text()
+    rows = re.findall(r"^DECISION\((\w+), .*, (\w+), \"(.*)\"\)$", text, re.MULTILINE)
+    return {name: Decision(name, unit, what) for name, unit, what in rows}

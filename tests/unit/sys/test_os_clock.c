@@ -1,0 +1,88 @@
+// The clock: never back, on any thread; as fast as time; errno as it was.
+#include "unit/unit.h"
+
+#include "sys/os.h"
+
+enum { THREADS = 4, READINGS = 100000 };
+
+static uint64_t reference_ns(void) {
+    struct timespec now;
+    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void it_never_goes_back(void **state) {
+    uint64_t last = os_now_ns();
+    (void)state;
+    assert_true(last > 0);
+    for (unsigned i = 0; i < 10 * READINGS; i++) {
+        uint64_t now = os_now_ns();
+        assert_true(now >= last);
+        last = now;
+    }
+}
+
+static uint64_t latest; // that any thread has seen
+
+static void *read_the_clock(void *number) {
+    uintptr_t backwards = 0;
+    (void)number;
+    for (unsigned i = 0; i < READINGS; i++) {
+        uint64_t before = __atomic_load_n(&latest, __ATOMIC_ACQUIRE);
+        uint64_t now = os_now_ns();
+        backwards += now < before;
+        while (now > before &&
+               !__atomic_compare_exchange_n(&latest, &before, now, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            ;
+    }
+    return (void *)backwards;
+}
+
+static void no_thread_sees_a_time_before_anothers(void **state) {
+    pthread_t threads[THREADS];
+    (void)state;
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_the_clock, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *backwards;
+        assert_int_equal(pthread_join(threads[i], &backwards), 0);
+        assert_null(backwards);
+    }
+}
+
+static void it_counts_nanoseconds(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t before = reference_ns(), now = os_now_ns(), after = reference_ns();
+        assert_true(before <= now && now <= after);
+    }
+    uint64_t start = os_now_ns();
+    os_sleep(20 * 1000);
+    assert_in_range(os_now_ns() - start, 20u * 1000 * 1000, 20u * 1000 * 1000 * 1000);
+}
+
+static void it_goes_on_in_a_child(void *context) {
+    MUST(os_now_ns() >= *(const uint64_t *)context);
+}
+
+static void a_child_has_the_same_clock(void **state) {
+    uint64_t before = os_now_ns();
+    (void)state;
+    child_must_succeed(it_goes_on_in_a_child, &before);
+}
+
+static void it_leaves_errno_alone(void **state) {
+    (void)state;
+    errno = UNTOUCHED;
+    assert_true(os_now_ns() > 0);
+    assert_int_equal(errno, UNTOUCHED);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_never_goes_back),    cmocka_unit_test(no_thread_sees_a_time_before_anothers),
+        cmocka_unit_test(it_counts_nanoseconds), cmocka_unit_test(a_child_has_the_same_clock),
+        cmocka_unit_test(it_leaves_errno_alone),
+    };
+    return cmocka_run_group_tests_name("os_clock", tests, NULL, NULL);
+}
