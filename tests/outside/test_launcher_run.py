@@ -203,7 +203,7 @@ def test_every_shell_runs_the_launcher(checkout, tool, shell):
 
 
 def test_shellcheck_has_nothing_to_say(root, run, tool):
-    for script in ("hakmem", ".ci/run"):
+    for script in ("hakmem", "tools/launcher.sh", ".ci/run"):
         run(tool("shellcheck"), root / script)
 
 
