@@ -1,6 +1,6 @@
 # The part of the launcher that tests and measures: what that needs is installed, and Python does the work. Read by
 # ../hakmem, whose functions and variables it uses.
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2034,SC2154
 
 # --- testing -----------------------------------------------------------------------------------------------------------
 

@@ -34,10 +34,11 @@ class Checkout:
         self.source = path / "src/all.c"
 
     def make(self):
-        for folder in ("cmake", "src/api", "include/hakmem"):
+        for folder in ("cmake", "src/api", "include/hakmem", "tools"):
             (self.path / folder).mkdir(parents=True)
         shutil.copy(ROOT / "hakmem", self.launcher)
-        shutil.copy(ROOT / "cmake/flags.txt", self.path / "cmake")
+        for file in ("cmake/flags.txt", "tools/launcher.sh"):
+            shutil.copy(ROOT / file, self.path / file)
         (self.path / "include/hakmem/hakmem.h").write_text(
             '// The interface.\n#define HAKMEM_VERSION_MAJOR 7\n#define HAKMEM_VERSION_MINOR 8\n'
             '#define HAKMEM_VERSION_PATCH 9\n#define EXTRA ""\nconst char *hakmem_version(void);\n')
