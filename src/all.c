@@ -20,6 +20,8 @@
 #include "sys/os_files.c"
 #include "sys/os_program.c"
 
+#include "sys/os_modules.c"
+
 #include "sys/options.c"
 
 #include "sys/fault.c"
@@ -73,6 +75,8 @@
 #include "big/sites.c"
 
 #include "big/cache.c"
+
+#include "big/routes.c"
 
 #include "big/big.c"
 

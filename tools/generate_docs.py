@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/options.md and docs/counters.md from the tables they describe.
+"""Writes docs/options.md, docs/counters.md and docs/policy.md from the tables they describe.
 
 usage: tools/generate_docs.py [--check] [ROOT]
 --check writes nothing: it names each page that differs from its table and ends with 1 when there is one.
@@ -207,7 +207,109 @@ def counters_page(root):
     return MARK.format(table=tables) + COUNTERS_HEAD + "".join(whole) + CLASSES_HEAD + "".join(classes)
 
 
-PAGES = {"docs/options.md": options_page, "docs/counters.md": counters_page}
+POLICY_HEAD = """# Learning: modes, decisions, policy files
+
+hakmem can adapt its settings to a program while it runs, keep what it learned in a file, and begin with it the next time.
+
+```
+./hakmem learn -- PROGRAM ARGS           # runs it, and keeps what suits it in ~/.local/state/hakmem
+./hakmem run --learned -- PROGRAM ARGS   # begins with that; learns nothing more, costs nothing
+./hakmem learn --policy my.policy -- PROGRAM ARGS && ./hakmem run --policy my.policy -- PROGRAM ARGS
+./hakmem policy show my.policy           # what was decided; why: with the evidence; diff: between two files
+./hakmem policy merge -o all.policy one.policy other.policy
+```
+Without the launcher: `HAKMEM_MODE=learning` learns, `HAKMEM_POLICY=FILE` names the file, or a folder if it ends with `/`.
+
+## How it learns
+Threads that come by when a look is due (every 10 ms at first, up to 500 ms later; never more than 1/200 of the time) add up
+what all threads have counted where blocks move in bulk. Sizes come from *sampling windows*: for 512 calls, every 20 ms, a
+thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing is added to the
+fast path; a thread that never leaves its stacks is not seen.
+
+Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
+that has to be faulted in again, a page purged, and a MiB held for a second, which is worth 20 microseconds.
+
+| what | how it is decided | code |
+|---|---|---|
+| **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer | `policy/depths.h` |
+| **DYN**: sizes with a class of their own | where the blocks in use of a class are so much smaller than it that the difference is worth the class; in the running program only while the class grows, else in its next run | `policy/classes.h` |
+| how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in | `policy/retention.h` |
+
+## The life cycle
+LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
+one formula, and keeps what is not worse. FROZEN decides nothing; it looks whether slow calls have become slower (their 99th
+percentile, by the P2 estimator) or other sizes are asked for, and goes back to LEARN when they are for three windows. Windows are
+50 ms when a state begins and 2 s at most.
+
+## Modes and profiles
+The option `mode` names a set of decisions to begin with, and whether anything is learned; `profile` another set on top of it.
+What the user gives as an option stays as it is, whatever is learned.
+
+| mode | learns | what it is for | differs from the defaults |
+|---|---|---|---|
+"""
+
+POLICY_PROFILES = """
+| profile | what it is for | differs from the mode |
+|---|---|---|
+"""
+
+POLICY_DECISIONS = """
+## Decisions
+Each is a word that may begin a line of a policy file, with a number behind it.
+
+| decision | default | least | most | unit | what it decides |
+|---|--:|--:|--:|---|---|
+"""
+
+POLICY_TAIL = """
+## The file
+Text, one decision a line; written at the end of a program that learned, as a whole; several processes at once wait for each other,
+and what each learned counts by its time. A file belongs to one executable: that of another program is left alone, that of another
+build is not used. A damaged file is refused with one line that says where and what, and the program runs on the defaults. Programs
+with raised privileges ignore it. It may be written by hand: evidence behind a number is optional, `#` begins a comment.
+
+```
+hakmem-policy 1                                 the format's version
+program python3.11                              the executable's name
+build 6f3a...                                   and build id, where it has one
+runs 3                                          learned from so many runs
+seconds 41                                      and so long in all
+retain_min 33554432 windows=12 gain=31 why=refaults
+class 1040 windows=4 gain=102 why=rounding      a size class of its own: at most 16
+close 1280                                      the next larger class serves this one's requests
+depth 4096 48                                   free blocks that a stack of the class may hold: 1 to 127
+site libpq.so.5+0x1c20 1048576                  blocks that this call asks for: big from this size on
+end
+```
+Evidence: `windows`, looks in which it was weighed; `gain`, what it gained by estimate, in thousandths; `since`, seconds after the
+program's start; `why`, a word that `hakmem policy why` explains.
+"""
+
+
+def policy_page(root):
+    numbers = read_numbers(root)
+    modes, profiles, sets = [], [], {}
+    for macro, words in rows((root / "src/policy/modes.def").read_text(encoding="utf-8")):
+        if macro == "SETS":
+            sets.setdefault(words[0], []).append(f"`{words[1]}` {value_of(words[2], numbers)}")
+        else:
+            (modes if macro == "MODE" else profiles).append(words)
+    learns = {"LEARN_NOTHING": "no", "LEARN_LIFE_CYCLE": "yes", "LEARN_ALWAYS": "without end"}
+    text = POLICY_HEAD
+    for name, learning, what in modes:
+        text += f"| `{name}` | {learns[learning]} | {what} | {', '.join(sets.get(name, [])) or '–'} |\n"
+    text += POLICY_PROFILES
+    for name, what in profiles:
+        text += f"| `{name.replace('_', '-')}` | {what} | {', '.join(sets.get(name, [])) or '–'} |\n"
+    text += POLICY_DECISIONS
+    for _, (name, default, least, most, unit, what) in rows((root / "src/policy/decisions.def").read_text(encoding="utf-8")):
+        values = (value_of(word, numbers) for word in (default, least, most))
+        text += f"| `{name}` | {' | '.join(map(str, values))} | {unit} | {what} |\n"
+    return MARK.format(table="src/policy/decisions.def and modes.def") + text + POLICY_TAIL
+
+
+PAGES = {"docs/options.md": options_page, "docs/counters.md": counters_page, "docs/policy.md": policy_page}
 
 
 def main(arguments):

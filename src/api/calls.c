@@ -6,6 +6,7 @@
 
 #include "api/foreign.h"
 #include "big/big.h"
+#include "big/routes.h"
 #include "heap/sampling.h"
 #include "learn/learn.h"
 #include "policy/snapshot.h"
@@ -18,9 +19,10 @@ void *call_no_memory(void) {
     return NULL;
 }
 
-// The slab class that serves a request; CLASS_NONE: none does, or it is closed (big_threshold).
-static unsigned open_class(unsigned class_index) {
-    return class_bytes(class_index) < DECIDED(big_threshold) ? class_index : CLASS_NONE;
+// The slab class that serves a request; CLASS_NONE: none does, it is closed (big_threshold), or the site has a rule.
+static unsigned open_class(unsigned class_index, uintptr_t site) {
+    size_t bytes = class_bytes(class_index);
+    return bytes < routes_threshold(site, bytes, DECIDED(big_threshold)) ? class_index : CLASS_NONE;
 }
 
 // A block above the slab classes.
@@ -59,7 +61,7 @@ static void *take_small(size_t bytes, uintptr_t site) {
     struct heap *heap = heap_enter(); // H6
     if (UNLIKELY(heap != NULL && heap_is_sampling(heap)))
         sizes_note(bytes);
-    unsigned class_index = open_class(class_of(bytes));
+    unsigned class_index = open_class(class_of(bytes), site);
     void *block = LIKELY(class_index != CLASS_NONE) ? heap_refill(class_index) : take_big(bytes, 1, site, &zeroed);
     heap_leave(heap);
     learn_look(begin);
@@ -129,7 +131,7 @@ static void *take_zeroed(size_t bytes, uintptr_t site, bool *zeroed) {
     struct heap *heap = heap_enter(); // H6
     if (UNLIKELY(heap != NULL && heap_is_sampling(heap) && bytes <= CLASS_LARGE_MAX))
         sizes_note(bytes);
-    unsigned class_index = bytes <= CLASS_LARGE_MAX ? open_class(class_of_large(bytes)) : CLASS_NONE;
+    unsigned class_index = bytes <= CLASS_LARGE_MAX ? open_class(class_of_large(bytes), site) : CLASS_NONE;
     if (class_index != CLASS_NONE)
         block = heap_refill_zeroed(class_index, zeroed);
     else
@@ -158,7 +160,7 @@ void *call_aligned(size_t bytes, size_t align) {
     if (!heap_process_start())
         return call_no_memory();
     unsigned class_index = class_of_aligned(bytes, align);
-    if (class_index != CLASS_NONE && open_class(class_index) != CLASS_NONE) {
+    if (class_index != CLASS_NONE && open_class(class_index, CALL_SITE) != CLASS_NONE) {
         block = stack_pop(class_index);
         block = block != NULL ? block : heap_refill(class_index);
     } else if (bytes <= PTRDIFF_MAX && align <= PTRDIFF_MAX) {

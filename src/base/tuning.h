@@ -230,6 +230,7 @@
 #define SITES_MOST_SLOTS (16 * 1024)
 #define SITES_LOOKS 8
 #define SITES_HALVING_TURNS 16
+#define ROUTES_MOST 64      // site rules
 #define STATISTICS_SITES 16 // call sites that the statistics list
 
 // --- Learning -------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include "base/bits.h"
 #include "base/tuning.h"
 #include "big/cache.h"
+#include "big/routes.h"
 #include "policy/snapshot.h"
 #include "region/runs.h"
 #include "sys/os.h"
@@ -140,7 +141,7 @@ void *big_take(size_t bytes, size_t align, uintptr_t site, bool *zeroed, struct 
     bytes = bytes == 0 ? 1 : bytes; // an aligned block of no bytes is a block nonetheless
     // A run's address is a multiple of what its slice's number is, up to the window's own alignment.
     bool closed = bytes <= CLASS_LARGE_MAX && align == 1; // else the class would have served it
-    bool has_run = bytes < DECIDED(big_threshold) && !closed;
+    bool has_run = bytes < routes_threshold(site, bytes, DECIDED(big_threshold)) && !closed;
     // Each mapping may be one of the few that the kernel lets a process have.
     bool too_many = bytes < BIG_THRESHOLD_MAX_BYTES && mapping_count().blocks >= BIG_MAPPINGS_MOST;
     if (kept != NULL && align <= os_facts.page_bytes) {

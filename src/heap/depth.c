@@ -2,6 +2,7 @@
 //
 // A class that keeps running empty gets larger batches, then a deeper stack; one that only flushes loses half of it now
 // and then. What all stacks of a thread could hold together is bounded, above all by large classes.
+#include "big/routes.h"
 #include "heap/registry.h"
 #include "policy/snapshot.h"
 #include "sys/options.h"
@@ -67,7 +68,8 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
     const struct snapshot *snapshot = snapshot_now();
     unsigned depth = start_depth(snapshot, class_index);
     CHECK(own->depth == 0);
-    if (options.fastlane == OPTION_FASTLANE_OFF)
+    bool is_routed = class_bytes(class_index) >= load_relaxed(&routes_least_bytes); // E2
+    if (options.fastlane == OPTION_FASTLANE_OFF || is_routed || class_bytes(class_index) >= DECIDED(big_threshold))
         return false;
     if (class_is_large(class_index) && !heap_fits_budget(heap, depth * class_bytes(class_index))) {
         revoke_idle_stack(heap);

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
+#include "big/routes.h"
 #include "heap/heap.h"
 #include "policy/classes.h"
 #include "policy/depths.h"
 #include "policy/retention.h"
 #include "sample/sizes.h"
+#include "sys/os.h"
 
 #define CHANGE_SHARE 4 // a number that moves by less than this part (1/N) has not changed
 
@@ -55,6 +57,12 @@ void decide_take_policy(void) {
         unsigned found = class_with_bytes(learned.closed[i].bytes);
         if (found < CLASS_COUNT)
             decided.closed[found] = 1;
+    }
+    for (unsigned i = 0; i < learned.site_count; i++) {
+        const struct policy_site *site = &learned.sites[i];
+        uintptr_t base;
+        if (os_find_module(site->module, &base)) // else it is not loaded (yet)
+            routes_set(base + site->offset, site->threshold_bytes);
     }
     for (unsigned i = 0; i < learned.depth_count; i++) {
         unsigned found = class_with_bytes(learned.depths[i].bytes);

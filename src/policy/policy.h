@@ -23,7 +23,7 @@
 #define POLICY_VERSION 1
 #define POLICY_WORD_LENGTH 64
 #define POLICY_DEPTHS_MOST CLASS_END
-#define POLICY_SITES_MOST 64
+#define POLICY_SITES_MOST ROUTES_MOST
 
 struct evidence {
     uint32_t windows;

@@ -85,6 +85,9 @@ INTERNAL void os_note_confinement(void);
 // there is none.
 INTERNAL void os_program_name(char *name, size_t size);
 INTERNAL void os_program_build(char *build, size_t size);
+// Where the executable, or the library of that file name, is loaded: what its symbols' values are added to. False: it
+// is not there. Takes the dynamic linker's lock.
+INTERNAL bool os_find_module(const char *name, uintptr_t *base);
 // Nanoseconds of a clock that never goes back, from no particular moment on.
 INTERNAL uint64_t os_now_ns(void);
 // Writes a file anew, as a whole: who opens it sees the old or the new one. False: errno's error, nothing has changed.

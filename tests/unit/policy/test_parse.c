@@ -62,7 +62,9 @@ static void space_and_comments_mean_nothing(void **state) {
     (void)state;
     assert_true(parse("hakmem-policy\t1\r\n\n  # nothing\r\n \truns \t 7#seven\r\n\r\nend # and then\nwhat ever\n"));
     assert_int_equal(policy.runs, 7);
-    assert_true(parse(FIRST "end")); // no newline
+    assert_true(parse(FIRST "program python\nprogram sh\nend\n"));
+    assert_string_equal(policy.program, "sh"); // the last one counts
+    assert_true(parse(FIRST "end"));           // no newline
     assert_true(parse(FIRST "site libstdc++.so.6+0xffffffffffffffff 4096\nend\n"));
     assert_string_equal(policy.sites[0].module, "libstdc++.so.6");
     assert_true(policy.sites[0].offset == UINT64_MAX);

@@ -57,7 +57,7 @@ static void counts_are_what_was_noted(void **state) {
 }
 
 static void fading_takes_half_and_ends_at_nothing(void **state) {
-    static const uint32_t before[] = {0, 1, 2, 3, 1000, 1001, UINT32_MAX};
+    static const uint32_t before[] = {0, 1, 2, 3, 1000, 1001, UINT32_MAX - 1};
     static const uint32_t after[] = {0, 0, 1, 1, 500, 500, UINT32_MAX / 2};
     (void)state;
     for (unsigned i = 0; i < COUNT_OF(before); i++)

@@ -1,0 +1,236 @@
+// A program that changes: every few seconds it does something else, with other sizes, threads and habits.
+//
+// Models: a service or a build whose work comes in kinds, none of which lasts; what suits one does not suit the next.
+// Does not model: work that overlaps; programs that do one thing.
+// Formulae: `phases` phases, of seven kinds, never the same twice in a row, drawn by xorshift64* from `seed`. Each kind
+// ends with all of its blocks freed.
+//   small   T threads, 30,000 blocks each of 16 to 1024 B, random replacement
+//   odd     T threads, 64 MiB in all of blocks of one size just above a power of two (288 B to 16 KiB), random
+//   replacement large   T threads, 64 blocks each of 64 KiB to 1 MiB, random replacement, each page written pass
+//   pairs of threads: one allocates 16 to 2048 B, the other frees big     one thread, 8 blocks of 2 to 8 MiB, random
+//   replacement, each page written burst   one thread: 48 MiB of blocks of 16 B to 64 KiB (log-uniform) allocated, then
+//   freed, after 2 ms again grow    T threads: 96 MiB in all of blocks of 16 to 4096 B, only allocated, then freed in
+//   random order
+// T is 1, 2 or 4, drawn for each phase. Blocks are written at the first and last byte, and at each page above 64 KiB.
+// `work` scales what each phase does: at 100 each takes about a second.
+// "mean_kib": resident memory over time, looked at at 64 points of each phase. One operation: one malloc and one free.
+#include "harness.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+#define THREADS 4u
+#define MOST_BLOCKS (1u << 18)
+#define RING 4096u
+#define LOOKS 64u
+
+enum kind { SMALL, ODD, LARGE, PASS, BIG, BURST, GROW, KINDS };
+
+static struct {
+    uint64_t seed, phases, work;
+    pthread_barrier_t barrier;
+    enum kind kind;
+    unsigned threads;
+    size_t odd_bytes;
+    uint64_t operations; // of the phases so far
+    double kib_seconds, begun, looked;
+} set;
+
+static struct ring {
+    void *slots[RING];
+    uint64_t head __attribute__((aligned(CACHE_LINE_BYTES)));
+    uint64_t tail __attribute__((aligned(CACHE_LINE_BYTES)));
+} rings[THREADS];
+
+static void *own(unsigned index) {
+    (void)index;
+    return harness_array(MOST_BLOCKS, sizeof(void *));
+}
+
+static void touch(void *block, size_t bytes) {
+    if (bytes <= 64 << 10)
+        touch_ends(block, bytes);
+    else
+        touch_pages(block, bytes);
+}
+
+static void look(void) {
+    double now = clock_seconds();
+    set.kib_seconds += (double)status_kib("/proc/self/status", "VmRSS:") * (now - set.looked);
+    set.looked = now;
+}
+
+// Random replacement among `blocks` blocks of low to high bytes, `turns` times.
+static void replace(struct worker *worker, uint32_t blocks, uint32_t low, uint32_t high, uint64_t turns) {
+    void **mine = worker->own;
+    uint64_t random = worker->random;
+    for (uint32_t i = 0; i < blocks; i++) {
+        size_t bytes = low + random_below((uint32_t)random_next(&random), high - low + 1);
+        mine[i] = allocate_or_fail(bytes);
+        touch(mine[i], bytes);
+    }
+    for (uint64_t i = 0; i < turns; i++) {
+        uint64_t bits = random_next(&random);
+        void **slot = &mine[random_below((uint32_t)(bits >> 32), blocks)];
+        size_t bytes = low + random_below((uint32_t)bits, high - low + 1);
+        free(*slot);
+        *slot = allocate_or_fail(bytes);
+        touch(*slot, bytes);
+        if (worker->index == 0 && i % (turns / LOOKS + 1) == 0)
+            look();
+    }
+    for (uint32_t i = 0; i < blocks; i++)
+        free(mine[i]);
+    worker->random = random;
+    __atomic_fetch_add(&set.operations, blocks + turns, __ATOMIC_RELAXED);
+}
+
+static void send_or_take(struct worker *worker, uint64_t blocks) {
+    struct ring *ring = &rings[worker->index / 2];
+    uint64_t random = worker->random;
+    for (uint64_t i = 0; i < blocks; i++) {
+        if (worker->index % 2 == 0) {
+            size_t bytes = 16 + random_below((uint32_t)random_next(&random), 2033);
+            void *block = allocate_or_fail(bytes);
+            touch_ends(block, bytes);
+            while (ring->head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == RING)
+                sched_yield();
+            ring->slots[ring->head % RING] = block;
+            __atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
+        } else {
+            while (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == ring->tail)
+                sched_yield();
+            free(ring->slots[ring->tail % RING]);
+            __atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
+        }
+        if (worker->index == 0 && i % (blocks / LOOKS + 1) == 0)
+            look();
+    }
+    worker->random = random;
+    __atomic_fetch_add(&set.operations, blocks / 2, __ATOMIC_RELAXED);
+}
+
+static void shuffle(void **blocks, uint32_t count, uint64_t *random) {
+    for (uint32_t i = count; i > 1; i--) {
+        uint32_t other = random_below((uint32_t)random_next(random), i);
+        void *block = blocks[i - 1];
+        blocks[i - 1] = blocks[other];
+        blocks[other] = block;
+    }
+}
+
+// Allocates until so many bytes are there, `logarithmic` or uniform, then frees all.
+static void fill_and_drop(struct worker *worker, size_t all_bytes, uint32_t low, uint32_t high, int logarithmic) {
+    void **mine = worker->own;
+    uint64_t random = worker->random;
+    uint32_t count = 0;
+    for (size_t sum = 0; sum < all_bytes && count < MOST_BLOCKS; count++) {
+        double uniform = (double)(random_next(&random) >> 11) * 0x1p-53;
+        size_t bytes = logarithmic ? (size_t)(low * exp2(uniform * log2((double)high / low)))
+                                   : low + (size_t)(uniform * (high - low));
+        mine[count] = allocate_or_fail(bytes);
+        touch(mine[count], bytes);
+        sum += bytes;
+    }
+    if (worker->index == 0)
+        look();
+    if (!logarithmic)
+        shuffle(mine, count, &random);
+    for (uint32_t i = 0; i < count; i++)
+        free(mine[i]);
+    if (worker->index == 0)
+        look();
+    worker->random = random;
+    __atomic_fetch_add(&set.operations, count, __ATOMIC_RELAXED);
+}
+
+static void burst(struct worker *worker, uint64_t turns) {
+    const struct timespec pause = {0, 2000000};
+    for (uint64_t i = 0; i < turns; i++) {
+        fill_and_drop(worker, 48 << 20, 16, 64 << 10, 1);
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void work(struct worker *worker) {
+    uint64_t turns = set.work;
+    switch (set.kind) {
+    case SMALL:
+        replace(worker, 30000, 16, 1024, turns * 1500000 / set.threads);
+        break;
+    case ODD:
+        replace(worker, (uint32_t)((64u << 20) / set.threads / set.odd_bytes), (uint32_t)set.odd_bytes,
+                (uint32_t)set.odd_bytes, turns * 2400000 / set.threads);
+        break;
+    case LARGE:
+        replace(worker, 64, 64 << 10, 1 << 20, turns * 10000 / set.threads);
+        break;
+    case PASS:
+        send_or_take(worker, turns * 200000 / set.threads * 2);
+        break;
+    case BIG:
+        replace(worker, 8, 2 << 20, 8 << 20, turns * 700);
+        break;
+    case BURST:
+        burst(worker, turns * 3);
+        break;
+    default:
+        for (uint64_t i = 0; i < turns / 3 + 1; i++)
+            fill_and_drop(worker, (96 << 20) / set.threads, 16, 4096, 0);
+    }
+}
+
+static void draw(uint64_t *random) {
+    enum kind kind = (enum kind)random_below((uint32_t)random_next(random), KINDS - 1);
+    set.kind = kind >= set.kind ? kind + 1 : kind;
+    set.threads = 1u << random_below((uint32_t)random_next(random), 3);
+    set.odd_bytes = (256u << random_below((uint32_t)random_next(random), 7)) + 16;
+    if (set.odd_bytes < 288)
+        set.odd_bytes = 272;
+    if (set.kind == BIG || set.kind == BURST)
+        set.threads = 1;
+    if (set.kind == PASS && set.threads == 1)
+        set.threads = 2;
+}
+
+static void run(struct worker *worker) {
+    uint64_t random = set.seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+    for (unsigned i = 0; i < 64; i++) // seeds that are alike must part
+        random_next(&random);
+    for (uint64_t i = 0; i < set.phases; i++) {
+        if (worker->index == 0) {
+            draw(&random);
+            set.looked = clock_seconds();
+        }
+        pthread_barrier_wait(&set.barrier);
+        if (worker->index < set.threads)
+            work(worker);
+        pthread_barrier_wait(&set.barrier);
+    }
+}
+
+int main(int argc, char **argv) {
+    set.seed = harness_number(argc, argv, 1, "seed", 1, UINT32_MAX);
+    set.work = harness_number(argc, argv, 2, "work of a phase", 1, 1 << 16);
+    set.phases = harness_number(argc, argv, 3, "phases", 1, 1 << 16);
+    set.kind = KINDS - 1;
+    pthread_barrier_init(&set.barrier, NULL, THREADS);
+    const struct phase phases[] = {{"run", run}};
+    struct phase_result results[2];
+    harness_run(THREADS, phases, 1, own, results);
+    char parameters[100], extra[100];
+    snprintf(parameters, sizeof parameters, "{\"seed\":%llu,\"work\":%llu,\"threads\":%u}",
+             (unsigned long long)set.seed, (unsigned long long)set.work, THREADS);
+    snprintf(extra, sizeof extra, ",\"mean_kib\":%.0f", set.kib_seconds / results[1].seconds);
+    const struct report report = {.workload = "phases",
+                                  .operation = "malloc and free",
+                                  .operations = set.operations,
+                                  .timed_phase = 0,
+                                  .parameters = parameters,
+                                  .extra = extra};
+    harness_report(&report, phases, 1, results);
+    return 0;
+}

@@ -1,0 +1,507 @@
+// Size classes that change while the program runs: who serves what, when a class gets another size, and that blocks,
+// stacks and books stay right meanwhile.
+#include "unit/unit.h"
+
+#include "heap/sampling.h"
+#include "unit/heap/heaps.h"
+
+enum { MANY = 500, WORKERS = 3 };
+static void *blocks[MANY];
+
+typedef uint64_t __attribute__((may_alias)) snapshot_word;
+
+// Puts a copy in force, as learning does: somebody may still read the ones before.
+static void decide(const struct snapshot *made) {
+    static struct snapshot ring[64];
+    static unsigned turn;
+    struct snapshot *next = &ring[turn++ % COUNT_OF(ring)];
+    for (size_t i = 0; i < sizeof *made / sizeof(snapshot_word); i++)
+        store_relaxed((snapshot_word *)next + i, ((const snapshot_word *)made)[i]);
+    snapshot_publish(next);
+}
+
+static void change(const struct snapshot *made) {
+    decide(made);
+    while (!heap_change_classes())
+        sched_yield();
+}
+
+// The defaults, with one spare class of that size; 0: with none.
+static struct snapshot with_spare(unsigned spare, size_t bytes) {
+    struct snapshot made;
+    heap_default_snapshot(&made);
+    made.spare_bytes[spare] = (uint32_t)bytes;
+    snapshot_default_depth(&made, CLASS_COUNT + spare, bytes);
+    return made;
+}
+
+static void change_spare_to(unsigned spare, size_t bytes) {
+    struct snapshot made = with_spare(spare, bytes);
+    change(&made);
+}
+
+// A request as the interface serves it (api/calls.c).
+static void *ask(size_t bytes) {
+    void *block = stack_pop(class_of(bytes));
+    if (block != NULL)
+        return block;
+    struct heap *heap = heap_enter(); // H6
+    block = heap_refill(class_of(bytes));
+    heap_leave(heap);
+    MUST(block != NULL);
+    return block;
+}
+
+static unsigned class_of_block(const void *block) {
+    return slab_of_slice(window_slice_of(block))->class_index;
+}
+
+static bool is_wholly_free(struct slab *slab, void *unused) {
+    (void)unused;
+    return slab_is_wholly_free(slab);
+}
+
+// What waits in the depot without a block out: of a class of small blocks one slab always does.
+static void give_idle_slabs(unsigned class_index) {
+    unsigned left = load_relaxed(&depots[class_index].slabs);
+    struct slab *slab;
+    while ((slab = depot_lease_wanted(class_index, is_wholly_free, NULL, &left)) != NULL)
+        slab_give_back(slab);
+}
+
+// K2: granted bytes are what the stacks can hold.
+static void expect_right_grants(struct heap *heap, void *context) {
+    size_t sum = 0;
+    (void)context;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        sum += (heap->classes[i].depth + heap->classes[i].parked_count * (size_t)PARK_BLOCKS) * class_bytes(i);
+    MUST(heap->granted_bytes == sum);
+}
+
+static int start_each(void **state) {
+    (void)state;
+    change_spare_to(0, 0);
+    return 0;
+}
+
+// After each test nobody has anything, and no spare class has a slab.
+static int end_each(void **state) {
+    (void)state;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        MUST(slabs_with_blocks_out(i) == 0);
+        MUST(blocks_out(i) == 0);
+    }
+    heap_for_each(expect_right_grants, NULL);
+    expect_nobody_inside();
+    return start_each(state);
+}
+
+// ---- one class
+
+static void a_spare_class_serves_requests_once_it_is_in_force(void **state) {
+    const size_t bytes = 37 * KIB, step = size_class_step(37 * KIB);
+    struct snapshot made = with_spare(3, step);
+    (void)state;
+    unsigned without = class_of(bytes);
+    assert_false(class_is_spare(without));
+    decide(&made);
+    assert_int_equal(class_of(bytes), without);
+    assert_true(heap_change_classes());
+    assert_int_equal(class_of(bytes), CLASS_COUNT + 3);
+    assert_int_equal(class_bytes(CLASS_COUNT + 3), step);
+    for (unsigned i = 0; i < 50; i++) {
+        blocks[i] = ask(bytes);
+        assert_int_equal(class_of_block(blocks[i]), CLASS_COUNT + 3);
+        memset(blocks[i], (int)i, step);
+    }
+    for (unsigned i = 0; i < 50; i++)
+        assert_int_equal(((unsigned char *)blocks[i])[step - 1], i);
+    assert_int_equal(blocks_out(CLASS_COUNT + 3), 50);
+    release_many(blocks, 50);
+}
+
+static void a_closed_class_serves_nobody_and_takes_its_blocks_back(void **state) {
+    const size_t bytes = size_class_step(1100);
+    (void)state;
+    unsigned without = class_of(bytes), spare = CLASS_COUNT + 5;
+    change_spare_to(5, bytes);
+    for (unsigned i = 0; i < MANY; i++)
+        blocks[i] = ask(bytes);
+    change_spare_to(5, 0);
+    assert_int_equal(class_bytes(spare), bytes);
+    void *other = ask(bytes);
+    assert_int_equal(class_of_block(other), without);
+    release(other);
+    release_many(blocks, MANY);
+    assert_int_equal(blocks_out(spare), 0);
+    assert_int_equal(slabs_with_blocks_out(spare), 0);
+    change_spare_to(5, bytes); // and opens again
+    blocks[0] = ask(bytes);
+    assert_int_equal(class_of_block(blocks[0]), spare);
+    release(blocks[0]);
+}
+
+static void a_class_with_slabs_keeps_its_size_until_they_have_gone(void **state) {
+    const size_t before = size_class_step(1100), after = size_class_step(50 * KIB);
+    unsigned spare = CLASS_COUNT + 1;
+    (void)state;
+    change_spare_to(1, before);
+    void *block = ask(before);
+    memset(block, 7, before);
+    change_spare_to(1, after);
+    assert_false(size_class_is_open(spare)); // P1: it can't be
+    assert_int_equal(class_bytes(spare), before);
+    assert_int_equal(class_of(before), class_of(before + 1));
+    change_spare_to(1, after); // again and again
+    assert_int_equal(class_bytes(spare), before);
+    assert_int_equal(((unsigned char *)block)[before - 1], 7);
+    release(block);
+    heap_empty(heap_mine());
+    give_idle_slabs(spare);
+    change_spare_to(1, after);
+    assert_true(size_class_is_open(spare));
+    assert_int_equal(class_bytes(spare), after);
+    block = ask(after);
+    assert_int_equal(class_of_block(block), spare);
+    release(block);
+}
+
+static void sizes_that_can_not_be_leave_the_class_as_it_is(void **state) {
+    static const uint32_t wrong[] = {1,         8, 17, 300, 33 * KIB + 16, CLASS_LARGE_MAX + 1, 2 * CLASS_LARGE_MAX,
+                                     UINT32_MAX};
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(wrong); i++) {
+        struct snapshot made = with_spare(2, wrong[i]);
+        change(&made);
+        assert_false(size_class_is_open(CLASS_COUNT + 2));
+        for (size_t bytes = 0; bytes <= CLASS_LARGE_MAX; bytes += 16)
+            assert_false(class_is_spare(class_of(bytes)));
+    }
+}
+
+static void fixed_classes_close_and_open_but_for_powers_of_two(void **state) {
+    struct snapshot made;
+    (void)state;
+    heap_default_snapshot(&made);
+    for (unsigned i = 0; i < MANY; i++)
+        blocks[i] = ask(i * 100);
+    memset(made.closed, 1, sizeof made.closed);
+    change(&made);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        assert_int_equal(size_class_is_open(i), bits_is_power_of_two(class_bytes(i)));
+        void *block = ask(class_bytes(i));
+        assert_int_equal(bits_is_power_of_two(class_bytes(class_of_block(block))), true);
+        release(block);
+    }
+    release_many(blocks, MANY);
+    heap_default_snapshot(&made);
+    change(&made);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        assert_int_equal(class_of(class_bytes(i)), i);
+}
+
+static void sizes_get_places_among_the_spare_classes(void **state) {
+    uint32_t bytes[CLASS_SPARE_COUNT + 1];
+    struct snapshot made, again;
+    (void)state;
+    heap_default_snapshot(&made);
+    for (unsigned i = 0; i <= CLASS_SPARE_COUNT; i++)
+        bytes[i] = (uint32_t)size_class_step(33 * KIB + i * 20 * KIB);
+    heap_place_spares(&made, bytes, 3);
+    change(&made);
+    unsigned second = class_of(bytes[1]);
+    assert_true(class_is_spare(second));
+    blocks[0] = ask(bytes[1]);
+    heap_default_snapshot(&again);
+    heap_place_spares(&again, bytes + 1, CLASS_SPARE_COUNT); // one more than are left without the second's place
+    assert_int_equal(again.spare_bytes[second - CLASS_COUNT], bytes[1]); // who has a place keeps it
+    change(&again);
+    assert_int_equal(class_of(bytes[1]), second);
+    for (unsigned i = 1; i <= CLASS_SPARE_COUNT; i++) {
+        assert_int_equal(class_bytes(class_of(bytes[i])), bytes[i]);
+        assert_int_equal(again.depth[class_of(bytes[i])],
+                         STACK_LARGE_CLASS_BYTES / bytes[i] > 0 ? STACK_LARGE_CLASS_BYTES / bytes[i] : 1);
+    }
+    heap_place_spares(&again, bytes, 1); // the class of blocks[0] has no place any more, and a slab
+    assert_int_equal(again.spare_bytes[second - CLASS_COUNT], 0);
+    release(blocks[0]);
+}
+
+// ---- other threads
+
+static void *stay_inside(void *unused) {
+    (void)unused;
+    struct heap *heap = heap_enter();
+    come_to(1);
+    wait_for_stage(2);
+    heap_leave(heap);
+    come_to(3);
+    wait_for_stage(4);
+    heap_fork_prepare(); // now it forks
+    come_to(5);
+    wait_for_stage(6);
+    heap_fork_parent();
+    come_to(7);
+    return NULL;
+}
+
+static void nothing_changes_while_a_thread_is_inside_or_forks(void **state) {
+    struct snapshot made = with_spare(0, size_class_step(37 * KIB)), none = with_spare(0, 0);
+    pthread_t thread;
+    (void)state;
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
+    wait_for_stage(1);
+    decide(&made);
+    MUST(!heap_change_classes() && !size_class_is_open(CLASS_COUNT));
+    MUST(registry.spare_lock.state == 0 && heap_mine()->gate == GATE_OUTSIDE);
+    come_to(2);
+    wait_for_stage(3);
+    MUST(heap_change_classes() && size_class_is_open(CLASS_COUNT));
+    come_to(4);
+    wait_for_stage(5);
+    decide(&none);
+    MUST(!heap_change_classes() && size_class_is_open(CLASS_COUNT));
+    come_to(6);
+    wait_for_stage(7);
+    MUST(heap_change_classes() && !size_class_is_open(CLASS_COUNT));
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect_nobody_inside();
+}
+
+static unsigned served_by;
+
+static void *ask_late(void *unused) {
+    (void)unused;
+    release(ask(100)); // it has a heap
+    come_to(1);
+    wait_for_stage(2);
+    void *block = ask(37 * KIB);
+    served_by = class_of_block(block);
+    come_to(3);
+    release(block);
+    return NULL;
+}
+
+static void a_thread_that_was_shut_out_asks_the_new_class(void **state) {
+    struct timespec time = {.tv_nsec = 20000000};
+    pthread_t thread;
+    (void)state;
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, ask_late, NULL), 0);
+    wait_for_stage(1);
+    while (!heap_try_stop_others())
+        sched_yield();
+    come_to(2);
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+    MUST(load_relaxed(&stage) == 2);
+    size_class_make(CLASS_COUNT + 4, size_class_step(37 * KIB));
+    heap_let_others();
+    wait_for_stage(3);
+    assert_int_equal(served_by, CLASS_COUNT + 4);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void *keep_a_stack(void *unused) {
+    void *some[STACK_SLOTS];
+    (void)unused;
+    allocate_many(CLASS_COUNT, some, COUNT_OF(some));
+    release_many(some, COUNT_OF(some));
+    heap_empty(heap_mine());
+    MUST(heap_mine()->classes[CLASS_COUNT].depth > 0);
+    come_to(1);
+    wait_for_stage(2);
+    void *block = ask(class_bytes(CLASS_COUNT));
+    MUST(class_of_block(block) == CLASS_COUNT);
+    heap_for_each(expect_right_grants, NULL);
+    release(block);
+    return NULL;
+}
+
+static void grants_of_all_threads_are_counted_anew(void **state) {
+    pthread_t thread;
+    (void)state;
+    change_spare_to(0, size_class_step(700));
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, keep_a_stack, NULL), 0);
+    wait_for_stage(1);
+    give_idle_slabs(CLASS_COUNT);
+    for (size_t bytes = 64 * KIB - 2 * KIB; bytes > 100; bytes = size_class_step(bytes / 3)) {
+        change_spare_to(0, bytes);
+        assert_int_equal(class_bytes(CLASS_COUNT), bytes);
+        heap_for_each(expect_right_grants, NULL);
+    }
+    change_spare_to(0, size_class_step(900 * KIB));
+    come_to(2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void change_in_child(void *context) {
+    (void)context;
+    MUST(class_of_block(blocks[0]) == CLASS_COUNT + 7);
+    void *block = ask(class_bytes(CLASS_COUNT + 7));
+    MUST(class_of_block(block) == CLASS_COUNT + 7);
+    release(block);
+    release(blocks[0]);
+    heap_empty(heap_mine());
+    give_idle_slabs(CLASS_COUNT + 7);
+    change_spare_to(7, size_class_step(70 * KIB));
+    MUST(class_of(70 * KIB) == CLASS_COUNT + 7);
+    release(ask(70 * KIB));
+}
+
+static void a_fork_child_has_the_classes_and_changes_its_own(void **state) {
+    const size_t bytes = size_class_step(530);
+    (void)state;
+    change_spare_to(7, bytes);
+    blocks[0] = ask(bytes);
+    child_must_succeed(change_in_child, NULL);
+    assert_int_equal(class_of(bytes), CLASS_COUNT + 7);
+    release(blocks[0]);
+}
+
+// ---- all at once
+
+struct stamp {
+    size_t bytes;
+    uintptr_t check;
+};
+
+static uintptr_t check_of(const struct stamp *stamp, size_t bytes) {
+    return (uintptr_t)stamp ^ bytes * 0x9e3779b97f4a7c15u;
+}
+
+static size_t random_step(struct random *random) {
+    return size_class_bytes_of_entry(1 + (unsigned)random_below(random, CLASS_MAP_COUNT - 1));
+}
+
+static void *make(struct random *random) {
+    size_t bytes = sizeof(struct stamp) + random_below(random, (size_t)64 << random_below(random, 12));
+    struct stamp *stamp = (struct stamp *)ask(bytes);
+    MUST(class_bytes(class_of_block(stamp)) >= bytes);
+    *stamp = (struct stamp){bytes, check_of(stamp, bytes)};
+    if (bytes > sizeof *stamp)
+        ((char *)stamp)[bytes - 1] = 'e';
+    return stamp;
+}
+
+static void drop(void *block) {
+    struct stamp *stamp = (struct stamp *)block;
+    if (stamp == NULL)
+        return;
+    MUST(stamp->check == check_of(stamp, stamp->bytes)); // else somebody else has it too
+    MUST(stamp->bytes == sizeof *stamp || ((char *)block)[stamp->bytes - 1] == 'e');
+    MUST(class_bytes(class_of_block(stamp)) >= stamp->bytes);
+    stamp->check = 0;
+    release(block);
+}
+
+static void *passed[64]; // from thread to thread
+static uint32_t at_work;
+
+static void *churn(void *number) {
+    struct random random = {(uintptr_t)number * 77 + (uintptr_t)time(NULL)};
+    void *own[100] = {NULL};
+    for (unsigned step = 0; step < (SANITIZED ? 8000 : 100000); step++) {
+        void **slot = &own[random_below(&random, COUNT_OF(own))];
+        if (random_below(&random, 100) == 0) {
+            struct heap *heap = heap_enter();
+            heap_open_window(heap, 50);
+            heap_leave(heap);
+        }
+        drop(*slot);
+        *slot = make(&random);
+        // order: what was written to the block comes before another thread reads it
+        if (random_below(&random, 4) == 0)
+            *slot = __atomic_exchange_n(&passed[random_below(&random, COUNT_OF(passed))], *slot, __ATOMIC_ACQ_REL);
+    }
+    for (unsigned i = 0; i < COUNT_OF(own); i++)
+        drop(own[i]);
+    return NULL;
+}
+
+static void *churn_and_start_anew(void *number) {
+    for (unsigned i = 0; i < 3; i++) {
+        pthread_t thread;
+        MUST(pthread_create(&thread, NULL, churn, (void *)((uintptr_t)number + i * WORKERS)) == 0);
+        MUST(pthread_join(thread, NULL) == 0);
+    }
+    shared_add(&at_work, -1u);
+    return NULL;
+}
+
+static unsigned changes, used_again; // classes that got another size after blocks of the one before had been in use
+
+static void change_at_random(struct random *random, struct snapshot *made) {
+    size_t before[CLASS_SPARE_COUNT];
+    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++) {
+        before[i] = class_bytes(CLASS_COUNT + i);
+        if (random_below(random, 3) == 0)
+            made->spare_bytes[i] = random_below(random, 3) == 0 ? 0 : (uint32_t)random_step(random);
+        snapshot_default_depth(made, CLASS_COUNT + i, made->spare_bytes[i]);
+    }
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        made->closed[i] = random_below(random, 4) == 0;
+    decide(made);
+    for (unsigned tries = 0; !heap_change_classes() && tries < 1000; tries++)
+        sched_yield();
+    changes++;
+    for (unsigned i = CLASS_COUNT; i < CLASS_END; i++) {
+        bool is_new = class_bytes(i) != before[i - CLASS_COUNT];
+        used_again += is_new && slab_count(i).made > 0;
+    }
+}
+
+static void *change_again_and_again(void *unused) {
+    struct random random = random_start();
+    struct snapshot made;
+    (void)unused;
+    heap_default_snapshot(&made);
+    while (load_relaxed(&at_work) > 0) {
+        change_at_random(&random, &made);
+        drop(make(&random));
+        heap_trim(0); // all let their leases go
+        struct heap *heap = heap_enter();
+        for (unsigned i = CLASS_COUNT; i < CLASS_END; i++)
+            if (!size_class_is_open(i))
+                give_idle_slabs(i);
+        heap_leave(heap);
+        sched_yield();
+    }
+    return NULL;
+}
+
+static void blocks_stay_whole_while_classes_change_all_the_time(void **state) {
+    pthread_t thread;
+    (void)state;
+    changes = used_again = 0;
+    store_relaxed(&at_work, (uint32_t)WORKERS);
+    assert_int_equal(pthread_create(&thread, NULL, change_again_and_again, NULL), 0);
+    threads_run(WORKERS, churn_and_start_anew);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    for (unsigned i = 0; i < COUNT_OF(passed); i++) {
+        drop(passed[i]);
+        passed[i] = NULL;
+    }
+    print_message("%u changes; %u times a class that was in use got another size\n", changes, used_again);
+    assert_true(changes > 10 && used_again > 10);
+}
+
+#define EACH(test) cmocka_unit_test_setup_teardown(test, start_each, end_each)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        EACH(a_spare_class_serves_requests_once_it_is_in_force),
+        EACH(a_closed_class_serves_nobody_and_takes_its_blocks_back),
+        EACH(a_class_with_slabs_keeps_its_size_until_they_have_gone),
+        EACH(sizes_that_can_not_be_leave_the_class_as_it_is),
+        EACH(fixed_classes_close_and_open_but_for_powers_of_two),
+        EACH(sizes_get_places_among_the_spare_classes),
+        EACH(nothing_changes_while_a_thread_is_inside_or_forks),
+        EACH(a_thread_that_was_shut_out_asks_the_new_class),
+        EACH(grants_of_all_threads_are_counted_anew),
+        EACH(a_fork_child_has_the_classes_and_changes_its_own),
+        EACH(blocks_stay_whole_while_classes_change_all_the_time),
+    };
+    return cmocka_run_group_tests_name("classes", tests, start_heap, NULL);
+}

@@ -1,0 +1,221 @@
+// What is held of free memory: what came, went and came again in time, no more; and for how long. Time and programs are
+// invented.
+#include "unit/unit.h"
+
+#include "policy/retention.h"
+
+#define SECOND_NS (1000 * MS_NS)
+
+static struct retention state_now;
+static struct retention_seen seen;
+static struct retention_choice choice;
+
+static int begin(void **state) {
+    (void)state;
+    memset(&state_now, 0, sizeof state_now);
+    memset(&seen, 0, sizeof seen);
+    seen.now_ns = 1000 * SECOND_NS;
+    return 0;
+}
+
+static size_t look(uint64_t after_ns, size_t in_use_bytes) {
+    seen.now_ns += after_ns;
+    seen.in_use_bytes = in_use_bytes;
+    choice = retention_step(&state_now, &seen);
+    return choice.allowance_least;
+}
+
+// From what is in use to another amount, over so long, with a look at each part of the way.
+static size_t go(uint64_t over_ns, size_t in_use_bytes) {
+    size_t from = seen.in_use_bytes, looks = 64;
+    for (size_t i = 1; i < looks; i++)
+        look(over_ns / looks, from + in_use_bytes / looks * i - from / looks * i);
+    return look(over_ns / looks, in_use_bytes);
+}
+
+// Up and down again in 20 milliseconds.
+static void burst(size_t low, size_t high) {
+    go(10 * MS_NS, high);
+    go(10 * MS_NS, low);
+}
+
+static void memory_is_held_for_seconds(void **state) {
+    (void)state; // a fault costs what holding its page for about ten seconds does
+    assert_in_range(RETENTION_NS, 5 * SECOND_NS, 20 * SECOND_NS);
+}
+
+static void the_first_look_holds_nothing(void **state) {
+    (void)state;
+    assert_int_equal(look(0, GIB), 0);
+    assert_int_equal(choice.purge_delay, 0);
+    assert_int_equal(look(MS_NS, GIB), 0);
+}
+
+static void a_single_burst_holds_nothing(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(look(50 * MS_NS, 10 * MIB), 0);
+}
+
+static void a_burst_that_comes_again_is_held(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    look(SECOND_NS, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_int_equal(choice.allowance_least, 190 * MIB);
+    assert_int_equal(look(SECOND_NS, 10 * MIB), 190 * MIB);
+    assert_int_equal(look(RETENTION_NS, 10 * MIB), 0); // until nobody took it for so long
+}
+
+static void a_burst_that_comes_again_late_is_not_held(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    for (unsigned i = 0; i < 5; i++) {
+        burst(10 * MIB, 200 * MIB);
+        assert_int_equal(choice.allowance_least, 0);
+        assert_int_equal(look(RETENTION_NS + MS_NS, 10 * MIB), 0);
+    }
+}
+
+static void what_both_bursts_took_is_held(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    burst(10 * MIB, 100 * MIB);
+    assert_int_equal(choice.allowance_least, 90 * MIB);
+    burst(10 * MIB, 300 * MIB);
+    assert_int_equal(choice.allowance_least, 190 * MIB);
+}
+
+static void stairs_are_no_bursts(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    for (size_t high = 20; high <= 1000; high += 10)
+        assert_int_equal(go(10 * MS_NS, high * MIB), 0);
+    assert_int_equal(go(SECOND_NS, 0), 0); // all the way down
+}
+
+static void a_wobble_on_a_large_heap_holds_the_wobble(void **state) {
+    (void)state;
+    look(0, GIB);
+    for (unsigned i = 0; i < 100; i++) {
+        burst(GIB, GIB + 40 * MIB);
+        assert_true(choice.allowance_least <= 41 * MIB);
+    }
+    assert_true(choice.allowance_least >= 39 * MIB);
+}
+
+static void noise_holds_nothing(void **state) {
+    (void)state;
+    look(0, 0);
+    go(SECOND_NS, GIB);
+    for (unsigned i = 0; i < 100; i++) {
+        burst(GIB - GIB / 65, GIB);
+        assert_int_equal(choice.allowance_least, 0);
+    }
+}
+
+static void refaults_hold_the_allowance_for_a_while(void **state) {
+    (void)state;
+    seen.refaulted_bytes = 70 * MIB; // before the first look
+    look(0, 10 * MIB);
+    seen.allowance_bytes = 30 * MIB;
+    assert_int_equal(look(SECOND_NS, 10 * MIB), 0);
+    seen.refaulted_bytes += 4096;
+    assert_int_equal(look(SECOND_NS, 10 * MIB), 30 * MIB);
+    seen.allowance_bytes = 20 * MIB; // it fades meanwhile
+    assert_int_equal(look(RETENTION_NS / 2, 10 * MIB), 30 * MIB);
+    seen.refaulted_bytes += 4096;
+    assert_int_equal(look(RETENTION_NS / 2, 10 * MIB), 30 * MIB); // lately it was more
+    assert_int_equal(look(RETENTION_NS, 10 * MIB), 30 * MIB);
+    assert_int_equal(look(1, 10 * MIB), 0);
+    seen.refaulted_bytes += 4096;
+    assert_int_equal(look(MS_NS, 10 * MIB), 20 * MIB);
+}
+
+static void the_larger_reason_counts(void **state) {
+    look(0, 10 * MIB);
+    burst(10 * MIB, 60 * MIB);
+    burst(10 * MIB, 60 * MIB);
+    seen.allowance_bytes = 80 * MIB;
+    seen.refaulted_bytes = 4096;
+    assert_int_equal(look(MS_NS, 10 * MIB), 80 * MIB);
+    begin(state);
+    look(0, 10 * MIB);
+    burst(10 * MIB, 60 * MIB);
+    burst(10 * MIB, 60 * MIB);
+    seen.allowance_bytes = 20 * MIB;
+    seen.refaulted_bytes = 4096;
+    assert_int_equal(look(MS_NS, 10 * MIB), 50 * MIB);
+}
+
+static void long_sleep_on_free_memory_asks_for_a_purge(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 7 * MIB; // not worth it
+    look(MS_NS, 10 * MIB);
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_int_equal(choice.purge_delay, 0);
+    seen.retained_bytes = 8 * MIB;
+    look(2 * RETENTION_NS, 10 * MIB); // slept without
+    assert_int_equal(choice.purge_delay, 0);
+    look(RETENTION_NS, 10 * MIB); // not longer
+    assert_int_equal(choice.purge_delay, 0);
+    look(RETENTION_NS + 1, 10 * MIB);
+    assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS);
+}
+
+// ---- a slow model of what came again
+
+// Whether the level between so many MiB and one more came again.
+static bool model_again(size_t level_mib) {
+    unsigned rises = 0;
+    for (unsigned i = 0; i < RETENTION_RISES; i++) {
+        const struct retention_rise *rise = &state_now.rises[i];
+        rises += rise->end_ns != 0 && seen.now_ns - rise->end_ns <= RETENTION_NS &&
+                 rise->low_bytes <= level_mib * MIB && level_mib * MIB < rise->high_bytes;
+    }
+    return rises >= 2;
+}
+
+static void levels_that_came_again_are_summed(void **state) {
+    struct random random = random_start();
+    unsigned held = 0;
+    enum { MOST_MIB = 300, ROUNDS = 3000 };
+    size_t in_use_mib = 50;
+    (void)state;
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        size_t step_mib = random_below(&random, 60), expected = 0;
+        bool up = random_below(&random, 2) > 0;
+        in_use_mib = up ? in_use_mib + step_mib : in_use_mib - (step_mib < in_use_mib ? step_mib : in_use_mib);
+        in_use_mib = in_use_mib < MOST_MIB ? in_use_mib : MOST_MIB;
+        look(random_below(&random, RETENTION_NS / 8), in_use_mib * MIB);
+        for (size_t level = 0; level < MOST_MIB; level++)
+            expected += model_again(level) ? MIB : 0;
+        assert_int_equal(choice.allowance_least, expected);
+        held += expected > 0;
+    }
+    assert_in_range(held, ROUNDS / 4, ROUNDS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(memory_is_held_for_seconds, begin),
+        cmocka_unit_test_setup(the_first_look_holds_nothing, begin),
+        cmocka_unit_test_setup(a_single_burst_holds_nothing, begin),
+        cmocka_unit_test_setup(a_burst_that_comes_again_is_held, begin),
+        cmocka_unit_test_setup(a_burst_that_comes_again_late_is_not_held, begin),
+        cmocka_unit_test_setup(what_both_bursts_took_is_held, begin),
+        cmocka_unit_test_setup(stairs_are_no_bursts, begin),
+        cmocka_unit_test_setup(a_wobble_on_a_large_heap_holds_the_wobble, begin),
+        cmocka_unit_test_setup(noise_holds_nothing, begin),
+        cmocka_unit_test_setup(refaults_hold_the_allowance_for_a_while, begin),
+        cmocka_unit_test_setup(the_larger_reason_counts, begin),
+        cmocka_unit_test_setup(long_sleep_on_free_memory_asks_for_a_purge, begin),
+        cmocka_unit_test_setup(levels_that_came_again_are_summed, begin),
+    };
+    return cmocka_run_group_tests_name("retention", tests, NULL, NULL);
+}

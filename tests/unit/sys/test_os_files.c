@@ -1,0 +1,376 @@
+// Files written as a whole, by many processes at once: readers see the old or the new text, failure leaves everything
+// as it was, the lock has one holder.
+#include "unit/unit.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+
+#include "sys/os.h"
+
+enum { PATH_BYTES = 256, WRITERS = 4, TEXT_BYTES = 20000 };
+
+static char folder[PATH_BYTES], file_path[PATH_BYTES + 8];
+
+// The system's own, but for what a test wants of it: writes of few bytes, interrupted.
+static size_t most_written;
+static unsigned writes;
+
+ssize_t write(int descriptor, const void *bytes, size_t length) {
+    bool small = most_written > 0;
+    if (small && writes++ % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return syscall(SYS_write, descriptor, bytes, small && length > most_written ? most_written : length);
+}
+
+// ---- helpers
+
+static int begin(void **state) {
+    (void)state;
+    strcpy(folder, "/tmp/hakmem-test-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    snprintf(file_path, sizeof file_path, "%s/file", folder);
+    most_written = 0;
+    return 0;
+}
+
+// Calls back for each name in the folder; returns how many there are.
+static unsigned each_name(void (*found)(const char *name)) {
+    unsigned count = 0;
+    DIR *directory = opendir(folder);
+    assert_non_null(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        count++;
+        if (found != NULL)
+            found(entry->d_name);
+    }
+    closedir(directory);
+    return count;
+}
+
+static void remove_name(const char *name) {
+    char path[2 * PATH_BYTES + 8];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(remove(path), 0);
+}
+
+static int end(void **state) {
+    (void)state;
+    each_name(remove_name);
+    return rmdir(folder);
+}
+
+// What is in a file, read in small pieces; -1: there is none.
+static ssize_t read_whole(const char *path, char *text, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = 0, got = 1;
+    if (file < 0)
+        return -1;
+    while (got > 0 && (size_t)length < size) {
+        size_t part = size - (size_t)length < 1000 ? size - (size_t)length : 1000;
+        got = read(file, text + length, part);
+        length += got > 0 ? got : 0;
+    }
+    close(file);
+    return length;
+}
+
+static void must_hold(const char *expected) {
+    char text[256];
+    ssize_t length = read_whole(file_path, text, sizeof text);
+    assert_int_equal(length, strlen(expected));
+    assert_memory_equal(text, expected, strlen(expected));
+}
+
+static bool replace(const char *text) {
+    return os_replace_file(file_path, text, strlen(text));
+}
+
+// ---- replacing
+
+static void a_file_is_made_and_made_anew(void **state) {
+    (void)state;
+    errno = UNTOUCHED;
+    assert_true(replace("the first text, which is longer"));
+    must_hold("the first text, which is longer");
+    assert_true(replace("the second"));
+    must_hold("the second");
+    assert_true(replace(""));
+    must_hold("");
+    assert_int_equal(errno, UNTOUCHED);
+    assert_int_equal(each_name(NULL), 1); // no draft
+}
+
+static void who_has_the_old_one_open_keeps_it(void **state) {
+    char text[16];
+    (void)state;
+    assert_true(replace("old"));
+    int file = open(file_path, O_RDONLY | O_CLOEXEC);
+    assert_true(replace("new one"));
+    assert_int_equal(read(file, text, sizeof text), 3);
+    assert_memory_equal(text, "old", 3);
+    close(file);
+}
+
+static void writes_of_few_bytes_are_gone_on_with(void **state) {
+    (void)state;
+    most_written = 3;
+    bool replaced = replace("a text of more than a few bytes");
+    most_written = 0;
+    assert_true(replaced);
+    must_hold("a text of more than a few bytes");
+}
+
+// A text of one letter; how long it is follows from the letter.
+static size_t length_of(char letter) {
+    return TEXT_BYTES / 2 + (size_t)(letter - 'a') * 100;
+}
+
+static void write_again_and_again(void *context) {
+    static char text[TEXT_BYTES];
+    char first = *(const char *)context;
+    for (unsigned i = 0; i < 300; i++) {
+        char letter = (char)(first + i % 6);
+        memset(text, letter, sizeof text);
+        MUST(os_replace_file(file_path, text, length_of(letter)));
+    }
+}
+
+static pid_t start_child(void (*body)(void *context), void *context) {
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        body(context);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    return child;
+}
+
+static void wait_for_child(pid_t child) {
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void readers_see_one_text_or_the_other(void **state) {
+    static char text[2 * TEXT_BYTES], first[WRITERS] = {'a', 'g', 'm', 's'};
+    pid_t writers[WRITERS];
+    (void)state;
+    assert_true(replace("a") && os_replace_file(file_path, memset(text, 'a', TEXT_BYTES), length_of('a')));
+    for (unsigned i = 0; i < WRITERS; i++)
+        writers[i] = start_child(write_again_and_again, &first[i]);
+    for (unsigned i = 0; i < 1000; i++) {
+        ssize_t length = read_whole(file_path, text, sizeof text);
+        assert_true(length > 0);
+        assert_int_equal(length, length_of(text[0]));
+        for (ssize_t k = 0; k < length; k++)
+            assert_true(text[k] == text[0]);
+    }
+    for (unsigned i = 0; i < WRITERS; i++)
+        wait_for_child(writers[i]);
+    assert_int_equal(each_name(NULL), 1);
+}
+
+// ---- failing
+
+static void without_its_folder_there_is_no_file(void **state) {
+    char path[2 * PATH_BYTES];
+    (void)state;
+    snprintf(path, sizeof path, "%s/nowhere/file", folder);
+    assert_false(os_replace_file(path, "text", 4));
+    assert_int_equal(each_name(NULL), 0);
+}
+
+static void what_cannot_be_replaced_leaves_no_draft(void **state) {
+    struct stat facts;
+    (void)state;
+    assert_int_equal(mkdir(file_path, 0755), 0);
+    assert_false(replace("text")); // a folder
+    assert_true(stat(file_path, &facts) == 0 && S_ISDIR(facts.st_mode));
+    assert_int_equal(each_name(NULL), 1);
+}
+
+static void replace_on_a_full_disk(void *context) {
+    static char text[TEXT_BYTES];
+    struct rlimit limit = {5000, 5000};
+    (void)context;
+    memset(text, 'x', sizeof text);
+    signal(SIGXFSZ, SIG_IGN);
+    MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    MUST(!os_replace_file(file_path, text, sizeof text));
+    MUST(os_replace_file(file_path, "short", 5)); // that fits
+    MUST(!os_replace_file(file_path, text, sizeof text));
+}
+
+static void on_a_full_disk_the_old_one_stays(void **state) {
+    (void)state;
+    assert_true(replace("old"));
+    child_must_succeed(replace_on_a_full_disk, NULL);
+    must_hold("short");
+    assert_int_equal(each_name(NULL), 1);
+}
+
+// The file's path with so many letters.
+static const char *path_of_length(size_t length) {
+    static char path[2000];
+    memset(path, '/', sizeof path); // the root again and again
+    strcpy(path + length - strlen(file_path), file_path);
+    return path;
+}
+
+static void a_path_that_is_too_long_is_no_other(void **state) {
+    (void)state;
+    for (size_t length = 990; length < 1100; length++) {
+        const char *path = path_of_length(length);
+        bool replaced = os_replace_file(path, "text", 4);
+        if (replaced) {
+            must_hold("text");
+            unlink(file_path);
+        }
+        int lock = os_lock_file(path);
+        if (lock >= 0) {
+            close(lock);
+            remove_name("file.lock");
+        }
+        assert_int_equal(each_name(NULL), 0);
+        assert_true((replaced && lock >= 0) || length > 1000);
+        assert_false((replaced || lock >= 0) && length > 1024);
+    }
+}
+
+// ---- the lock
+
+static struct shared {
+    volatile unsigned count;
+    volatile bool inside;
+    volatile bool done;
+} * shared;
+
+static int begin_shared(void **state) {
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(shared != MAP_FAILED);
+    return begin(state);
+}
+
+static int end_shared(void **state) {
+    munmap(shared, sizeof *shared);
+    return end(state);
+}
+
+static void count_with_the_lock(void *context) {
+    (void)context;
+    for (unsigned i = 0; i < 200; i++) {
+        int lock = os_lock_file(file_path);
+        MUST(lock >= 0 && !shared->inside);
+        shared->inside = true;
+        unsigned count = shared->count;
+        sched_yield();
+        shared->count = count + 1;
+        shared->inside = false;
+        os_close(lock);
+    }
+}
+
+static void one_process_at_a_time_has_the_lock(void **state) {
+    pid_t children[WRITERS];
+    (void)state;
+    for (unsigned i = 0; i < WRITERS; i++)
+        children[i] = start_child(count_with_the_lock, NULL);
+    for (unsigned i = 0; i < WRITERS; i++)
+        wait_for_child(children[i]);
+    assert_int_equal(shared->count, WRITERS * 200);
+}
+
+static void ignore_signal(int number) {
+    (void)number;
+}
+
+static void wait_for_the_lock(void *context) {
+    struct itimerval often = {{0, 5000}, {0, 5000}};
+    struct sigaction action = {.sa_handler = ignore_signal}; // which interrupts
+    (void)context;
+    MUST(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &often, NULL) == 0);
+    errno = UNTOUCHED;
+    int lock = os_lock_file(file_path);
+    MUST(lock >= 0 && errno == UNTOUCHED);
+    shared->done = true;
+}
+
+static void others_wait_until_it_is_given_back(void **state) {
+    (void)state;
+    int lock = os_lock_file(file_path);
+    assert_true(lock >= 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(lock); // which is the parent's
+        wait_for_the_lock(NULL);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    os_sleep(100 * 1000);
+    assert_false(shared->done);
+    os_close(lock);
+    wait_for_child(child);
+    assert_true(shared->done);
+}
+
+static void die_with_the_lock(void *context) {
+    (void)context;
+    MUST(os_lock_file(file_path) >= 0);
+    raise(SIGKILL);
+}
+
+static void a_holder_that_dies_gives_it_back(void **state) {
+    struct capture capture;
+    (void)state;
+    assert_true(WIFSIGNALED(child_run(&capture, die_with_the_lock, NULL)));
+    child_must_succeed(wait_for_the_lock, NULL);
+}
+
+static void the_lock_is_not_the_files(void **state) {
+    (void)state;
+    assert_true(replace("text"));
+    int lock = os_lock_file(file_path);
+    assert_true(lock >= 0);
+    assert_true((fcntl(lock, F_GETFD) & FD_CLOEXEC) != 0); // no other program keeps it
+    assert_true(replace("another"));
+    must_hold("another");
+    os_close(lock);
+    must_hold("another");
+}
+
+static void where_no_file_can_be_there_is_no_lock(void **state) {
+    char path[2 * PATH_BYTES];
+    (void)state;
+    snprintf(path, sizeof path, "%s/nowhere/file", folder);
+    errno = UNTOUCHED;
+    assert_int_equal(os_lock_file(path), -1);
+    assert_int_equal(errno, UNTOUCHED);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_file_is_made_and_made_anew, begin, end),
+        cmocka_unit_test_setup_teardown(who_has_the_old_one_open_keeps_it, begin, end),
+        cmocka_unit_test_setup_teardown(writes_of_few_bytes_are_gone_on_with, begin, end),
+        cmocka_unit_test_setup_teardown(readers_see_one_text_or_the_other, begin, end),
+        cmocka_unit_test_setup_teardown(without_its_folder_there_is_no_file, begin, end),
+        cmocka_unit_test_setup_teardown(what_cannot_be_replaced_leaves_no_draft, begin, end),
+        cmocka_unit_test_setup_teardown(on_a_full_disk_the_old_one_stays, begin, end),
+        cmocka_unit_test_setup_teardown(a_path_that_is_too_long_is_no_other, begin, end),
+        cmocka_unit_test_setup_teardown(one_process_at_a_time_has_the_lock, begin_shared, end_shared),
+        cmocka_unit_test_setup_teardown(others_wait_until_it_is_given_back, begin_shared, end_shared),
+        cmocka_unit_test_setup_teardown(a_holder_that_dies_gives_it_back, begin_shared, end_shared),
+        cmocka_unit_test_setup_teardown(the_lock_is_not_the_files, begin, end),
+        cmocka_unit_test_setup_teardown(where_no_file_can_be_there_is_no_lock, begin, end),
+    };
+    return cmocka_run_group_tests_name("os_files", tests, NULL, NULL);
+}
