@@ -40,6 +40,8 @@
 
 #include "policy/evolution.c"
 
+#include "policy/elo.c"
+
 #include "policy/classes.c"
 
 #include "policy/depths.c"
@@ -115,6 +117,8 @@
 #include "learn/say.c"
 
 #include "learn/file.c"
+
+#include "learn/tournament.c"
 
 #include "learn/decide.c"
 

@@ -29,28 +29,37 @@ static unsigned open_class(unsigned class_index, uintptr_t site) {
 static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) {
     if (bytes > PTRDIFF_MAX)
         return NULL;
+    uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     struct kept *kept = heap != NULL ? &heap->kept : NULL;
     void *block = big_take(bytes, align, site, zeroed, kept);
     if (UNLIKELY(block == NULL) && heap_trim(0))
         block = big_take(bytes, align, site, zeroed, kept);
     heap_leave(heap);
+    learn_big_end(begin);
+    learn_look(0);
     return block;
 }
 
 // False: no big block starts there.
 static bool give_big(void *block) {
+    uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     bool given = big_give(block, heap != NULL ? &heap->kept : NULL);
     heap_leave(heap);
+    learn_big_end(begin);
+    learn_look(0);
     return given;
 }
 
 // In place or moved by the kernel; NULL: neither.
 static void *resize_big(void *block, size_t bytes) {
+    uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     void *resized = big_resize(block, bytes);
     heap_leave(heap);
+    learn_big_end(begin);
+    learn_look(0);
     return resized;
 }
 
@@ -105,11 +114,12 @@ void call_free_slow(void *block) {
         return;
     }
     struct slab *slab = slab_of_slice(window_slice_of(block));
-    if (LIKELY(slab != NULL))
+    if (LIKELY(slab != NULL)) {
         heap_take_back(block, slab);
-    else
+        learn_look(0);
+    } else {
         free_in_window(block);
-    learn_look(0);
+    }
 }
 
 size_t call_usable_bytes(const void *block) {

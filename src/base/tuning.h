@@ -264,6 +264,8 @@
 #define DYN_THREAD_BYTES (64 * KIB)
 // Counts are halved once so many requests were seen since.
 #define SIZES_FADE_SEEN 65536
+// A window of the tournament of big thresholds: some hundred blocks of a program that is busy with such.
+#define TOURNAMENT_WINDOW_NS (20 * MS_NS)
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
 #define LOCK_SPINS 64 // tries before sleeping: about a critical section's length

@@ -2,7 +2,6 @@
 #include "learn/cycle.h"
 
 #include "learn/decide.h"
-#include "policy/cost.h"
 #include "policy/quantile.h"
 #include "sample/sizes.h"
 
@@ -43,24 +42,6 @@ void cycle_note_change(void) {
     cycle.is_new = true;
 }
 
-static double cost_since(const struct observation *seen) {
-    static struct cost_seen past;
-    static uint32_t sizes[CLASS_END];
-    uint64_t used = 0;
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        const struct observed_class *now = &seen->classes[i], *before = &cycle.last.classes[i];
-        sizes[i] = (uint32_t)class_bytes(i);
-        past.batches[i] = now->refills + now->flushes - before->refills - before->flushes;
-        used += observed_out_blocks(seen, i) * sizes[i];
-    }
-    size_t resident = seen->in_use_bytes + seen->retained_bytes;
-    past.elapsed_ns = seen->now_ns - cycle.last.now_ns;
-    past.refaulted_bytes = seen->refaulted_bytes - cycle.last.refaulted_bytes;
-    past.purged_bytes = seen->purged_bytes - cycle.last.purged_bytes;
-    past.idle_bytes = resident > used ? resident - used : 0;
-    return cost_of_window(&past, sizes);
-}
-
 static void take_sizes(struct evolution_window *past) {
     for (unsigned i = 0; i < SIZES_KINDS; i++) {
         uint64_t now = load_relaxed(&sizes_by_kind[i]);
@@ -84,6 +65,7 @@ static void act(enum evolution_act what) {
     case EVOLUTION_GO_ON:
         return;
     case EVOLUTION_SHOW_OLD:
+        decide_settle();
         cycle.shows_frozen = true;
         return;
     case EVOLUTION_SHOW_NEW:
@@ -93,7 +75,10 @@ static void act(enum evolution_act what) {
         decided = cycle.frozen;
         break;
     case EVOLUTION_KEEP_NEW:
+        decide_settle();
+        break;
     case EVOLUTION_LEARN_ANEW:
+        decide_anew();
         break;
     }
     cycle.frozen = decided;
@@ -105,7 +90,7 @@ void cycle_step(const struct observation *seen) {
     struct evolution_window past = {
         .now_ns = seen->now_ns,
         .p99_ns = quantile_value(&cycle.latency),
-        .cost = cycle.last.now_ns != 0 ? cost_since(seen) : 0,
+        .cost = cycle.last.now_ns != 0 ? observed_cost(seen, &cycle.last) : 0,
         .has_changed = cycle.has_changed,
         .is_new = cycle.is_new,
     };

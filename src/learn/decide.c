@@ -5,6 +5,7 @@
 
 #include "big/routes.h"
 #include "heap/heap.h"
+#include "learn/tournament.h"
 #include "policy/classes.h"
 #include "policy/depths.h"
 #include "policy/retention.h"
@@ -18,6 +19,7 @@ INTERNAL struct policy learned;
 
 static struct {
     uint64_t start_ns;
+    enum decide_extent extent;
     unsigned steps;
     struct snapshot base;   // what there was before anything was learned
     struct snapshot stable; // decided when the last change was noted
@@ -36,7 +38,8 @@ static void place_classes(void) {
     heap_place_spares(&decided, bytes, learned.class_count);
 }
 
-void decide_start(const struct snapshot *base, uint64_t now_ns) {
+void decide_start(const struct snapshot *base, enum decide_extent extent, uint64_t now_ns) {
+    decider.extent = extent;
     decider.base = *base;
     decider.stable = *base;
     decider.start_ns = now_ns;
@@ -181,12 +184,21 @@ static bool is_change(void) {
     return changed;
 }
 
-bool decide_step(const struct observation *seen) {
+void decide_settle(void) {
+    tournament_end(&decided);
+}
+
+void decide_anew(void) {
+    tournament_reset();
+}
+
+bool decide_step(const struct observation *seen, bool *soon) {
     decider.steps++;
+    *soon = decider.extent == DECIDE_ALL && tournament_step(seen, &decided);
     decide_retention(seen);
     decide_depths(seen);
     bool adopted = decide_classes(seen);
-    return is_change() || adopted;
+    return is_change() || adopted || *soon;
 }
 
 // --- For the file ----------------------------------------------------------------------------------------------------
@@ -202,6 +214,8 @@ static void note_value(enum decision decision, const char *why, uint64_t now_ns)
 }
 
 void decide_note(uint64_t now_ns) {
+    decide_settle();
+    note_value(DECISION_big_threshold, "tournament", now_ns);
     note_value(DECISION_allowance_least, "refaults", now_ns);
     note_value(DECISION_purge_delay, "idle", now_ns);
     note_value(DECISION_thread_bytes, "depths", now_ns);

@@ -10,12 +10,20 @@ SHARED struct snapshot decided;
 // What is known about the program, evidence included: read from its file, and written there.
 SHARED struct policy learned;
 
+enum decide_extent {
+    DECIDE_USUAL,
+    DECIDE_ALL, // also what costs much to compare
+};
+
 // `base`: the decisions to begin with.
-INTERNAL void decide_start(const struct snapshot *base, uint64_t now_ns);
+INTERNAL void decide_start(const struct snapshot *base, enum decide_extent extent, uint64_t now_ns);
 // Takes over what a policy file says.
 INTERNAL void decide_take_policy(void);
-// Changes `decided` by what was seen; true where that is worth calling a change.
-INTERNAL bool decide_step(const struct observation *seen);
+// Changes `decided` by what was seen; true where that is worth calling a change. *soon: the next look is wanted soon.
+INTERNAL bool decide_step(const struct observation *seen, bool *soon);
+// LEARN has ended: what was being tried is settled; or it begins anew.
+INTERNAL void decide_settle(void);
+INTERNAL void decide_anew(void);
 // Brings `learned` up to date, for its file.
 INTERNAL void decide_note(uint64_t now_ns);
 

@@ -44,7 +44,7 @@ void learn_start(void) {
     heap_default_snapshot(&base);
     mode_apply((enum mode)options.mode, &base);
     profile_apply((enum profile)options.profile, &base);
-    decide_start(&base, learner.start_ns);
+    decide_start(&base, learner.is_endless ? DECIDE_ALL : DECIDE_USUAL, learner.start_ns);
     if (file_read(&learned))
         decide_take_policy();
     cycle_start(learner.start_ns);
@@ -77,13 +77,15 @@ static void look(uint64_t began_ns) {
     }
     learner.looks++;
     observe(&learner.seen, began_ns);
-    if (cycle_learns() && decide_step(&learner.seen))
+    bool soon = false;
+    if (cycle_learns() && decide_step(&learner.seen, &soon))
         cycle_note_change();
     if (!learner.is_endless && cycle_is_due(began_ns))
         cycle_step(&learner.seen);
     put_in_force(cycle_shown());
     uint64_t now = os_now_ns();
-    store_relaxed(&next_look_ns, next_look_after(began_ns, now)); // read without the lock, as the next one
+    uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(began_ns, now);
+    store_relaxed(&next_look_ns, next); // read without the lock, as the next one
     size_t in_use = runs_in_use_bytes();
     store_relaxed(&next_look_in_use, in_use < MIB ? MIB : in_use * 2);
 }

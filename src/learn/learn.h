@@ -6,7 +6,9 @@
 #define LEARN_LEARN_H
 
 #include "heap/heap.h"
+#include "learn/observe.h"
 #include "policy/policy.h"
+#include "sys/os.h"
 
 // 0: nothing is learned (any more). Relaxed: a hint to the threads.
 SHARED uint32_t learn_is_on;
@@ -24,6 +26,18 @@ INTERNAL void learn_end(void);
 // A slow call begins: its time, where it is one of those that are timed, or 0.
 ALWAYS_INLINE uint64_t learn_begin(void) {
     return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? learn_begin_slow() : 0;
+}
+
+// The same of calls for big blocks, each of which is timed.
+ALWAYS_INLINE uint64_t learn_big_begin(void) {
+    return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? os_now_ns() : 0;
+}
+
+ALWAYS_INLINE void learn_big_end(uint64_t begin_ns) {
+    if (LIKELY(begin_ns == 0))
+        return;
+    shared_add(&observed_big_calls, (uint64_t)1);
+    shared_add(&observed_big_ns, os_now_ns() - begin_ns);
 }
 
 // It has ended.

@@ -6,7 +6,12 @@
 #include "big/cache.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
+#include "policy/cost.h"
 #include "region/runs.h"
+#include "sys/os.h"
+
+INTERNAL uint64_t observed_big_calls;
+INTERNAL uint64_t observed_big_ns;
 
 static void observe_heap(struct heap *heap, void *context) {
     struct observation *seen = context;
@@ -40,6 +45,30 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->refaulted_bytes = runs.refaulted_bytes;
     seen->reused_bytes = runs.reused_bytes;
     seen->purges = runs.purges;
+    seen->big_calls = load_relaxed(&observed_big_calls);
+    seen->big_ns = load_relaxed(&observed_big_ns);
+    seen->faults = os_is_confined() ? 0 : os_count_faults();
+}
+
+double observed_cost(const struct observation *seen, const struct observation *before) {
+    static struct cost_seen past; // one thread at a time
+    static uint32_t sizes[CLASS_END];
+    uint64_t used = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        const struct observed_class *now = &seen->classes[i], *then = &before->classes[i];
+        sizes[i] = (uint32_t)class_bytes(i);
+        past.batches[i] = now->refills + now->flushes - then->refills - then->flushes;
+        used += observed_out_blocks(seen, i) * sizes[i];
+    }
+    bool faults_known = seen->faults != 0 && before->faults != 0;
+    size_t resident = seen->in_use_bytes + seen->retained_bytes;
+    past.elapsed_ns = seen->now_ns - before->now_ns;
+    past.big_ns = seen->big_ns - before->big_ns;
+    past.faults = faults_known ? seen->faults - before->faults : 0;
+    past.refaulted_bytes = faults_known ? 0 : seen->refaulted_bytes - before->refaulted_bytes;
+    past.purged_bytes = seen->purged_bytes - before->purged_bytes;
+    past.idle_bytes = resident > used ? resident - used : 0;
+    return cost_of_window(&past, sizes);
 }
 
 uint64_t observed_out_blocks(const struct observation *seen, unsigned class_index) {

@@ -22,11 +22,20 @@ struct observation {
     uint64_t refaulted_bytes;
     uint64_t reused_bytes;
     uint64_t purges;
+    uint64_t faults;    // of the process; 0: the system does not say
+    uint64_t big_calls; // for big blocks
+    uint64_t big_ns;    // spent in them
     struct observed_class classes[CLASS_END];
 };
 
+// Added up by threads that make calls for big blocks while something is learned. Relaxed.
+SHARED uint64_t observed_big_calls;
+SHARED uint64_t observed_big_ns;
+
 // By one thread at a time, inside of its heap: takes the registry's lock.
 INTERNAL void observe(struct observation *seen, uint64_t now_ns);
+// What the time between two of them cost, by the one formula.
+INTERNAL double observed_cost(const struct observation *seen, const struct observation *before);
 // Blocks of a class that the program has.
 INTERNAL uint64_t observed_out_blocks(const struct observation *seen, unsigned class_index);
 

@@ -2,7 +2,8 @@
 // processor time.
 //
 //     batches moved by the cold path * (COST_BATCH_NS + COST_PAGE_NS per page of the block)
-//   + pages that had to be faulted in again * COST_FAULT_NS
+//   + time spent in calls for big blocks
+//   + page faults, or where the system does not say pages that were purged and used again, * COST_FAULT_NS
 //   + pages purged * COST_PURGE_NS
 //   + MiB resident that no block in use accounts for * COST_MIB_SECOND_NS
 //
@@ -17,7 +18,9 @@
 struct cost_seen {
     uint64_t elapsed_ns;
     uint64_t batches[CLASS_END]; // moved in it
-    uint64_t refaulted_bytes;
+    uint64_t big_ns;
+    uint64_t faults;
+    uint64_t refaulted_bytes; // 0 where faults are known
     uint64_t purged_bytes;
     size_t idle_bytes; // at its end: resident, and in no block in use
 };

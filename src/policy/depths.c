@@ -55,11 +55,12 @@ static unsigned next_depth(struct depth_class *own, uint32_t rate, uint32_t byte
     return depth / 2 >= least && is_worth_halving(own, bytes, depth, threads) ? depth / 2 : depth;
 }
 
-// What stacks of large classes may hold in one thread.
+// What stacks may hold in one thread: as much more as depths are above the defaults.
 static void choose_budget(const struct depths_seen *seen, struct snapshot *snapshot) {
-    uint64_t wanted = 0, most = seen->in_use_bytes / BUDGET_SHARE / seen->threads;
+    uint64_t wanted = STACK_THREAD_BYTES, most = seen->in_use_bytes / BUDGET_SHARE / seen->threads;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        wanted += seen->class_bytes[i] > CLASS_FINE_MAX ? (uint64_t)snapshot->depth[i] * seen->class_bytes[i] : 0;
+        if (snapshot->depth[i] > seen->defaults[i])
+            wanted += (uint64_t)(snapshot->depth[i] - seen->defaults[i]) * seen->class_bytes[i];
     uint64_t budget = wanted < most ? wanted : most;
     snapshot->thread_bytes = budget < STACK_THREAD_BYTES ? STACK_THREAD_BYTES : budget;
     budget = snapshot->thread_bytes * seen->threads;

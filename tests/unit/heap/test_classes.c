@@ -222,8 +222,11 @@ static void sizes_get_places_among_the_spare_classes(void **state) {
         assert_int_equal(again.depth[class_of(bytes[i])],
                          STACK_LARGE_CLASS_BYTES / bytes[i] > 0 ? STACK_LARGE_CLASS_BYTES / bytes[i] : 1);
     }
-    heap_place_spares(&again, bytes, 1); // the class of blocks[0] has no place any more, and a slab
-    assert_int_equal(again.spare_bytes[second - CLASS_COUNT], 0);
+    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++)
+        bytes[i] += 2 * (uint32_t)KIB + 512 * (uint32_t)KIB; // none of these has a place
+    heap_place_spares(&again, bytes, CLASS_SPARE_COUNT);
+    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++) // nor gets one the place of blocks[0], which is in use
+        assert_int_equal(again.spare_bytes[i] == 0, i == second - CLASS_COUNT);
     release(blocks[0]);
 }
 
@@ -260,15 +263,31 @@ static void *stay_inside(void *unused) {
     return NULL;
 }
 
+static void *stand_by(void *unused) {
+    (void)unused;
+    release(ask(100));
+    come_to(8);
+    wait_for_stage(7);
+    return NULL;
+}
+
+static void expect_not_shut(struct heap *heap, void *context) {
+    (void)context;
+    MUST(load_relaxed(&heap->gate) != GATE_SHUT);
+}
+
 static void nothing_changes_while_a_thread_is_inside_or_forks(void **state) {
     struct snapshot made = with_spare(0, size_class_step(37 * KIB)), none = with_spare(0, 0);
-    pthread_t thread;
+    pthread_t thread, other;
     (void)state;
     come_to(0);
+    assert_int_equal(pthread_create(&other, NULL, stand_by, NULL), 0);
+    wait_for_stage(8);
     assert_int_equal(pthread_create(&thread, NULL, stay_inside, NULL), 0);
     wait_for_stage(1);
     decide(&made);
     MUST(!heap_change_classes() && !size_class_is_open(CLASS_COUNT));
+    heap_for_each(expect_not_shut, NULL); // whoever was shut out before is let in again
     MUST(registry.spare_lock.state == 0 && heap_mine()->gate == GATE_OUTSIDE);
     come_to(2);
     wait_for_stage(3);
@@ -279,8 +298,10 @@ static void nothing_changes_while_a_thread_is_inside_or_forks(void **state) {
     MUST(!heap_change_classes() && size_class_is_open(CLASS_COUNT));
     come_to(6);
     wait_for_stage(7);
-    MUST(heap_change_classes() && !size_class_is_open(CLASS_COUNT));
-    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0); // a thread that ends is inside
+    assert_int_equal(pthread_join(other, NULL), 0);
+    assert_true(heap_change_classes());
+    assert_false(size_class_is_open(CLASS_COUNT));
     expect_nobody_inside();
 }
 

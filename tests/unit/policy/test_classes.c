@@ -162,9 +162,9 @@ static void threads_and_use_raise_the_least_saving(void **state) {
     sizes.report.threads = 160;
     assert_false(choose());
     sizes.report.threads = 1;
-    sizes.report.in_use_bytes = 9 * MIB * DYN_LEAST_SHARE;
+    sizes.report.in_use_bytes = sizes.class_blocks[1] * 112 * DYN_LEAST_SHARE;
     assert_true(choose());
-    sizes.report.in_use_bytes = 10 * MIB * DYN_LEAST_SHARE;
+    sizes.report.in_use_bytes += DYN_LEAST_SHARE;
     assert_false(choose());
 }
 

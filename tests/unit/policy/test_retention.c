@@ -80,6 +80,15 @@ static void a_burst_that_comes_again_late_is_not_held(void **state) {
     }
 }
 
+static void a_rise_counts_from_its_end(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    go(2 * RETENTION_NS, 200 * MIB); // slowly
+    go(10 * MS_NS, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_int_equal(choice.allowance_least, 190 * MIB);
+}
+
 static void what_both_bursts_took_is_held(void **state) {
     (void)state;
     look(0, 10 * MIB);
@@ -208,6 +217,7 @@ int main(void) {
         cmocka_unit_test_setup(a_single_burst_holds_nothing, begin),
         cmocka_unit_test_setup(a_burst_that_comes_again_is_held, begin),
         cmocka_unit_test_setup(a_burst_that_comes_again_late_is_not_held, begin),
+        cmocka_unit_test_setup(a_rise_counts_from_its_end, begin),
         cmocka_unit_test_setup(what_both_bursts_took_is_held, begin),
         cmocka_unit_test_setup(stairs_are_no_bursts, begin),
         cmocka_unit_test_setup(a_wobble_on_a_large_heap_holds_the_wobble, begin),

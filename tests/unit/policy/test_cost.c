@@ -1,0 +1,96 @@
+// The one formula: each part has its price, per second where it is time.
+#include "unit/unit.h"
+
+#include "policy/cost.h"
+
+enum { SMALL = 5, LARGE = 80 };
+static const uint32_t class_bytes[CLASS_END] = {[CLASS_NONE] = 1, [SMALL] = 80, [LARGE] = 65536};
+static const struct cost_seen nothing = {.elapsed_ns = SECOND_NS};
+
+static double cost_of(struct cost_seen seen) {
+    return cost_of_window(&seen, class_bytes);
+}
+
+static bool is_near(double one, double other) {
+    return one - other < 1e-6 * other + 1e-9 && other - one < 1e-6 * other + 1e-9;
+}
+
+static void nothing_costs_nothing(void **state) {
+    (void)state;
+    assert_true(cost_of(nothing) == 0);
+}
+
+static void no_time_costs_nothing(void **state) {
+    struct cost_seen seen = {.refaulted_bytes = GIB, .idle_bytes = GIB};
+    (void)state;
+    assert_true(cost_of(seen) == 0); // and divides by nothing
+}
+
+static void batches_have_their_price_by_size(void **state) {
+    struct cost_seen seen = nothing;
+    (void)state;
+    assert_int_equal(cost_of_batch_ns(80), COST_BATCH_NS);
+    assert_int_equal(cost_of_batch_ns(65536), COST_BATCH_NS + 16 * COST_PAGE_NS);
+    seen.batches[SMALL] = 10;
+    seen.batches[LARGE] = 3;
+    assert_true(is_near(cost_of(seen), 10.0 * COST_BATCH_NS + 3.0 * (COST_BATCH_NS + 16 * COST_PAGE_NS)));
+}
+
+static void faults_and_purges_have_their_price_by_page(void **state) {
+    struct cost_seen seen = nothing;
+    (void)state;
+    seen.refaulted_bytes = 5 * PAGE_LEAST_BYTES;
+    assert_true(is_near(cost_of(seen), 5.0 * COST_FAULT_NS));
+    seen.purged_bytes = 7 * PAGE_LEAST_BYTES;
+    assert_true(is_near(cost_of(seen), 5.0 * COST_FAULT_NS + 7.0 * COST_PURGE_NS));
+}
+
+static void idle_memory_has_its_price_by_time(void **state) {
+    struct cost_seen seen = {.elapsed_ns = SECOND_NS / 4, .idle_bytes = 3 * MIB};
+    (void)state;
+    assert_true(is_near(cost_of(seen), 3.0 * COST_MIB_SECOND_NS)); // in any second
+    seen.elapsed_ns = 100 * SECOND_NS;
+    assert_true(is_near(cost_of(seen), 3.0 * COST_MIB_SECOND_NS));
+}
+
+static void the_same_work_in_half_the_time_costs_double(void **state) {
+    struct cost_seen seen = nothing;
+    (void)state;
+    seen.batches[SMALL] = 1000;
+    seen.refaulted_bytes = MIB;
+    double usual = cost_of(seen);
+    seen.elapsed_ns /= 2;
+    assert_true(is_near(cost_of(seen), 2 * usual));
+}
+
+static void a_mib_is_held_as_long_as_faulting_it_in_is_worth(void **state) {
+    struct cost_seen held = nothing, faulted = nothing;
+    (void)state;
+    held.idle_bytes = MIB;
+    faulted.refaulted_bytes = faulted.purged_bytes = MIB;
+    double seconds = cost_of(faulted) / cost_of(held);
+    assert_true(seconds > 5 && seconds < 60); // neither at once nor for ever
+}
+
+static void numbers_of_any_size_make_a_number(void **state) {
+    struct cost_seen seen = {1, {0}, UINT64_MAX, UINT64_MAX, SIZE_MAX};
+    (void)state;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        seen.batches[i] = UINT64_MAX;
+    double cost = cost_of(seen);
+    assert_true(cost > 0 && cost - cost == 0); // finite
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_costs_nothing),
+        cmocka_unit_test(no_time_costs_nothing),
+        cmocka_unit_test(batches_have_their_price_by_size),
+        cmocka_unit_test(faults_and_purges_have_their_price_by_page),
+        cmocka_unit_test(idle_memory_has_its_price_by_time),
+        cmocka_unit_test(the_same_work_in_half_the_time_costs_double),
+        cmocka_unit_test(a_mib_is_held_as_long_as_faulting_it_in_is_worth),
+        cmocka_unit_test(numbers_of_any_size_make_a_number),
+    };
+    return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+// The life cycle: it freezes what holds still, tries what is new on a bounded part of the run, and wakes up again.
+#include "unit/unit.h"
+
+#include "policy/evolution.h"
+
+enum { CALM_WINDOWS = 6, CANARY_WINDOWS = 12, MOST_LEARN_WINDOWS = 64, WEEK_SECONDS = 7 * 24 * 3600 };
+
+static struct evolution life;
+static uint64_t now_ns;
+
+static int start(void **state) {
+    (void)state;
+    now_ns = 12345;
+    evolution_start(&life, now_ns);
+    return 0;
+}
+
+// A window that ends as soon as it may.
+static enum evolution_act step(struct evolution_window window) {
+    while (!evolution_is_due(&life, now_ns))
+        now_ns += MS_NS;
+    window.now_ns = now_ns;
+    return evolution_step(&life, &window);
+}
+
+static enum evolution_act steps(unsigned count, struct evolution_window window) {
+    enum evolution_act last = EVOLUTION_GO_ON;
+    for (unsigned i = 0; i < count; i++)
+        last = step(window);
+    return last;
+}
+
+static const struct evolution_window calm = {.p99_ns = 1000};
+static const struct evolution_window decided_calm = {.p99_ns = 1000, .is_new = true};
+
+static void freeze(void) {
+    assert_int_equal(steps(CALM_WINDOWS, calm), EVOLUTION_KEEP_NEW);
+    assert_int_equal(life.state, EVOLUTION_FROZEN);
+}
+
+static void begin_canary(void) {
+    assert_int_equal(steps(CALM_WINDOWS, decided_calm), EVOLUTION_SHOW_OLD);
+    assert_int_equal(life.state, EVOLUTION_CANARY);
+}
+
+// A pair of windows in CANARY.
+static enum evolution_act pair(double old_cost, double new_cost) {
+    assert_int_equal(step((struct evolution_window){.cost = old_cost}), EVOLUTION_SHOW_NEW);
+    return step((struct evolution_window){.cost = new_cost});
+}
+
+// ---- LEARN
+
+static void it_freezes_only_after_enough_windows(void **state) {
+    (void)state;
+    assert_int_equal(steps(CALM_WINDOWS - 1, calm), EVOLUTION_GO_ON);
+    assert_int_equal(life.state, EVOLUTION_LEARN);
+    assert_int_equal(step(calm), EVOLUTION_KEEP_NEW);
+    assert_int_equal(life.frozen, 1);
+}
+
+static void a_decision_puts_freezing_off_until_three_windows_later(void **state) {
+    (void)state;
+    for (unsigned last_change = 1; last_change < 20; last_change++) {
+        start(NULL);
+        unsigned windows = last_change + 3 > CALM_WINDOWS ? last_change + 3 : CALM_WINDOWS;
+        for (unsigned i = 1; i < windows; i++)
+            assert_int_equal(step((struct evolution_window){.p99_ns = 1000, .has_changed = i <= last_change}),
+                             EVOLUTION_GO_ON);
+        assert_int_equal(step(calm), EVOLUTION_KEEP_NEW);
+    }
+}
+
+static void a_p99_that_moves_puts_freezing_off(void **state) {
+    const double steady[] = {1000, 1090, 1000, 0, 1000, 950}, restless[] = {1000, 1150, 1000, 1150, 1000, 1150};
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(steady); i++)
+        assert_int_equal(step((struct evolution_window){.p99_ns = steady[i]}),
+                         i + 1 < CALM_WINDOWS ? EVOLUTION_GO_ON : EVOLUTION_KEEP_NEW);
+    start(NULL);
+    for (unsigned i = 0; i < COUNT_OF(restless); i++)
+        assert_int_equal(step((struct evolution_window){.p99_ns = restless[i]}), EVOLUTION_GO_ON);
+    assert_int_equal(steps(2, (struct evolution_window){.p99_ns = 1150}), EVOLUTION_GO_ON);
+    assert_int_equal(step((struct evolution_window){.p99_ns = 1150}), EVOLUTION_KEEP_NEW);
+}
+
+static void a_program_that_keeps_changing_is_frozen_at_last(void **state) {
+    const struct evolution_window restless = {.has_changed = true, .is_new = true};
+    (void)state;
+    assert_int_equal(steps(MOST_LEARN_WINDOWS - 1, restless), EVOLUTION_GO_ON);
+    assert_int_equal(step(restless), EVOLUTION_SHOW_OLD); // what was decided is tried as it is
+    assert_int_equal(pair(100, 50), EVOLUTION_SHOW_OLD);
+    assert_int_equal(steps(CANARY_WINDOWS - 2, restless), EVOLUTION_KEEP_NEW);
+}
+
+// ---- CANARY
+
+static void old_and_new_windows_take_turns(void **state) {
+    (void)state;
+    begin_canary();
+    for (unsigned i = 1; i < CANARY_WINDOWS; i++)
+        assert_int_equal(step(calm), i % 2 == 1 ? EVOLUTION_SHOW_NEW : EVOLUTION_SHOW_OLD);
+    assert_int_equal(step(calm), EVOLUTION_KEEP_NEW); // and are a bounded part
+    assert_int_equal(life.state, EVOLUTION_FROZEN);
+}
+
+static enum evolution_act result_of_pairs(unsigned worse_pairs, double worse, double otherwise) {
+    enum evolution_act last = EVOLUTION_GO_ON;
+    start(NULL);
+    begin_canary();
+    for (unsigned i = 0; i < CANARY_WINDOWS / 2; i++)
+        last = pair(1000, i < worse_pairs ? worse : otherwise);
+    return last;
+}
+
+static void what_is_not_worse_is_kept(void **state) {
+    (void)state;
+    assert_int_equal(result_of_pairs(0, 0, 500), EVOLUTION_KEEP_NEW);
+    assert_int_equal(result_of_pairs(0, 0, 1000), EVOLUTION_KEEP_NEW);
+    assert_int_equal(result_of_pairs(0, 0, 1009), EVOLUTION_KEEP_NEW); // by less than can be told
+    assert_int_equal(result_of_pairs(3, 5000, 1000), EVOLUTION_KEEP_NEW);
+    assert_int_equal(life.kept_old, 0);
+    assert_int_equal(life.frozen, 1);
+}
+
+static void what_is_worse_gives_way_to_what_was_before(void **state) {
+    (void)state;
+    assert_int_equal(result_of_pairs(6, 1020, 0), EVOLUTION_KEEP_OLD);
+    assert_int_equal(life.state, EVOLUTION_FROZEN);
+    assert_int_equal(life.kept_old, 1);
+    assert_int_equal(result_of_pairs(4, 1020, 1000), EVOLUTION_KEEP_OLD);
+}
+
+static void a_program_that_costs_nothing_keeps_what_was_decided(void **state) {
+    (void)state;
+    begin_canary();
+    assert_int_equal(steps(CANARY_WINDOWS, (struct evolution_window){.cost = 0}), EVOLUTION_KEEP_NEW);
+}
+
+// ---- FROZEN
+
+static void three_windows_with_a_worse_p99_in_a_row_wake_it(void **state) {
+    const struct evolution_window worse = {.p99_ns = 1250}, better = {.p99_ns = 100}, same = {.p99_ns = 1190};
+    (void)state;
+    freeze();
+    assert_int_equal(steps(2, calm), EVOLUTION_GO_ON);
+    for (unsigned i = 0; i < 10; i++) { // not one, not two, however often
+        assert_int_equal(steps(1 + i % 2, worse), EVOLUTION_GO_ON);
+        assert_int_equal(step(same), EVOLUTION_GO_ON);
+    }
+    assert_int_equal(steps(50, better), EVOLUTION_GO_ON);
+    assert_int_equal(steps(2, worse), EVOLUTION_GO_ON);
+    assert_int_equal(step(worse), EVOLUTION_LEARN_ANEW);
+    assert_int_equal(life.state, EVOLUTION_LEARN);
+    assert_int_equal(life.relearned, 1);
+}
+
+// `moved` of a hundred requests are of another kind than at first.
+static struct evolution_window sized(unsigned moved, unsigned requests) {
+    struct evolution_window window = {.sizes = {[3] = requests - requests * moved / 100}};
+    window.sizes[9] = requests * moved / 100;
+    return window;
+}
+
+static void three_windows_of_other_sizes_in_a_row_wake_it(void **state) {
+    (void)state;
+    freeze();
+    assert_int_equal(steps(3, sized(0, 1000)), EVOLUTION_GO_ON);
+    assert_int_equal(steps(9, sized(20, 1000)), EVOLUTION_GO_ON);
+    assert_int_equal(steps(2, sized(30, 1000)), EVOLUTION_GO_ON);
+    assert_int_equal(step(sized(0, 5000)), EVOLUTION_GO_ON);
+    assert_int_equal(steps(9, sized(100, 150)), EVOLUTION_GO_ON); // too few to tell
+    assert_int_equal(steps(2, sized(30, 1000)), EVOLUTION_GO_ON);
+    assert_int_equal(step(sized(30, 1000)), EVOLUTION_LEARN_ANEW);
+}
+
+static void sizes_are_compared_with_the_first_that_are_known(void **state) {
+    (void)state;
+    freeze();
+    assert_int_equal(steps(5, sized(100, 199)), EVOLUTION_GO_ON); // unknown
+    assert_int_equal(steps(5, sized(0, 200)), EVOLUTION_GO_ON);
+    assert_int_equal(steps(3, sized(100, 200)), EVOLUTION_LEARN_ANEW);
+}
+
+static void learning_anew_is_learning_from_the_beginning(void **state) {
+    (void)state;
+    freeze();
+    step(calm);
+    assert_int_equal(steps(3, (struct evolution_window){.p99_ns = 9000}), EVOLUTION_LEARN_ANEW);
+    uint64_t woken_ns = now_ns;
+    begin_canary();
+    assert_int_equal(now_ns - woken_ns, CALM_WINDOWS * 50 * MS_NS); // with short windows again
+    steps(CANARY_WINDOWS, calm);
+    assert_int_equal(life.frozen, 2);
+}
+
+static void distance_is_none_between_equals_and_one_between_strangers(void **state) {
+    double one[EVOLUTION_SIZES] = {0.5, 0.5}, same[EVOLUTION_SIZES] = {0.5, 0.5}, half[EVOLUTION_SIZES] = {0.5, 0, 0.5};
+    double strange[EVOLUTION_SIZES] = {0, 0, 0, [EVOLUTION_SIZES - 1] = 1};
+    (void)state;
+    assert_true(evolution_distance(one, same) == 0);
+    assert_true(evolution_distance(one, half) == 0.5 && evolution_distance(half, one) == 0.5);
+    assert_true(evolution_distance(one, strange) == 1);
+}
+
+// ---- time
+
+static void a_run_of_seconds_gets_through(void **state) {
+    uint64_t begin_ns = now_ns;
+    (void)state;
+    begin_canary();
+    assert_int_equal(steps(CANARY_WINDOWS, calm), EVOLUTION_KEEP_NEW);
+    assert_in_range((now_ns - begin_ns) / MS_NS, 900, 1500);
+    begin_ns = now_ns;
+    step(calm);
+    steps(3, (struct evolution_window){.p99_ns = 9000});
+    assert_in_range((now_ns - begin_ns) / MS_NS, 200, 250); // and notices a change
+}
+
+static void learning_is_over_in_two_minutes_whatever_happens(void **state) {
+    uint64_t begin_ns = now_ns;
+    (void)state;
+    while (step((struct evolution_window){.has_changed = true, .is_new = true}) != EVOLUTION_SHOW_OLD)
+        ;
+    assert_in_range((now_ns - begin_ns) / SECOND_NS, 10, 120);
+}
+
+static void a_service_of_weeks_notices_a_change_in_seconds(void **state) {
+    (void)state;
+    freeze();
+    for (unsigned week = 0; week < 3; week++) {
+        for (unsigned i = 0; i < 1000; i++)
+            assert_int_equal(step(calm), EVOLUTION_GO_ON);
+        now_ns += WEEK_SECONDS * SECOND_NS; // it slept
+        assert_int_equal(step(calm), EVOLUTION_GO_ON);
+    }
+    uint64_t changed_ns = now_ns;
+    assert_int_equal(steps(3, (struct evolution_window){.p99_ns = 9000}), EVOLUTION_LEARN_ANEW);
+    assert_in_range((now_ns - changed_ns) / SECOND_NS, 5, 7);
+}
+
+static void windows_are_never_short_and_never_long(void **state) {
+    (void)state;
+    assert_false(evolution_is_due(&life, now_ns));
+    for (unsigned i = 0; i < 2000; i++) {
+        uint64_t begin_ns = now_ns;
+        steps(1, i == 500 ? decided_calm : calm);
+        assert_in_range(now_ns - begin_ns, 50 * MS_NS, 2001 * MS_NS);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(it_freezes_only_after_enough_windows, start),
+        cmocka_unit_test_setup(a_decision_puts_freezing_off_until_three_windows_later, start),
+        cmocka_unit_test_setup(a_p99_that_moves_puts_freezing_off, start),
+        cmocka_unit_test_setup(a_program_that_keeps_changing_is_frozen_at_last, start),
+        cmocka_unit_test_setup(old_and_new_windows_take_turns, start),
+        cmocka_unit_test_setup(what_is_not_worse_is_kept, start),
+        cmocka_unit_test_setup(what_is_worse_gives_way_to_what_was_before, start),
+        cmocka_unit_test_setup(a_program_that_costs_nothing_keeps_what_was_decided, start),
+        cmocka_unit_test_setup(three_windows_with_a_worse_p99_in_a_row_wake_it, start),
+        cmocka_unit_test_setup(three_windows_of_other_sizes_in_a_row_wake_it, start),
+        cmocka_unit_test_setup(sizes_are_compared_with_the_first_that_are_known, start),
+        cmocka_unit_test_setup(learning_anew_is_learning_from_the_beginning, start),
+        cmocka_unit_test(distance_is_none_between_equals_and_one_between_strangers),
+        cmocka_unit_test_setup(a_run_of_seconds_gets_through, start),
+        cmocka_unit_test_setup(learning_is_over_in_two_minutes_whatever_happens, start),
+        cmocka_unit_test_setup(a_service_of_weeks_notices_a_change_in_seconds, start),
+        cmocka_unit_test_setup(windows_are_never_short_and_never_long, start),
+    };
+    return cmocka_run_group_tests_name("evolution", tests, NULL, NULL);
+}
