@@ -19,7 +19,7 @@ INTERNAL struct policy learned;
 
 static struct {
     uint64_t start_ns;
-    enum decide_extent extent;
+    enum decide_reach reach;
     unsigned steps;
     struct snapshot base;   // what there was before anything was learned
     struct snapshot stable; // decided when the last change was noted
@@ -38,8 +38,8 @@ static void place_classes(void) {
     heap_place_spares(&decided, bytes, learned.class_count);
 }
 
-void decide_start(const struct snapshot *base, enum decide_extent extent, uint64_t now_ns) {
-    decider.extent = extent;
+void decide_start(const struct snapshot *base, enum decide_reach reach, uint64_t now_ns) {
+    decider.reach = reach;
     decider.base = *base;
     decider.stable = *base;
     decider.start_ns = now_ns;
@@ -194,7 +194,7 @@ void decide_anew(void) {
 
 bool decide_step(const struct observation *seen, bool *soon) {
     decider.steps++;
-    *soon = decider.extent == DECIDE_ALL && tournament_step(seen, &decided);
+    *soon = decider.reach == DECIDE_ALL && tournament_step(seen, &decided);
     decide_retention(seen);
     decide_depths(seen);
     bool adopted = decide_classes(seen);

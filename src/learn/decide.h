@@ -10,13 +10,13 @@ SHARED struct snapshot decided;
 // What is known about the program, evidence included: read from its file, and written there.
 SHARED struct policy learned;
 
-enum decide_extent {
+enum decide_reach {
     DECIDE_USUAL,
     DECIDE_ALL, // also what costs much to compare
 };
 
 // `base`: the decisions to begin with.
-INTERNAL void decide_start(const struct snapshot *base, enum decide_extent extent, uint64_t now_ns);
+INTERNAL void decide_start(const struct snapshot *base, enum decide_reach reach, uint64_t now_ns);
 // Takes over what a policy file says.
 INTERNAL void decide_take_policy(void);
 // Changes `decided` by what was seen; true where that is worth calling a change. *soon: the next look is wanted soon.

@@ -97,8 +97,16 @@ bool file_read(struct policy *policy) {
     return false;
 }
 
+// As one word: a file's line ends a name at a space.
+static void make_word(char *name) {
+    for (; *name != '\0'; name++)
+        if ((unsigned char)*name <= ' ' || *name == '#')
+            *name = '_';
+}
+
 void file_name_program(struct policy *policy) {
     os_program_name(policy->program, sizeof policy->program);
+    make_word(policy->program);
     os_program_build(policy->build, sizeof policy->build);
 }
 

@@ -35,11 +35,20 @@ static void say_classes(struct report *report, const char *word, const struct po
     }
 }
 
+// A name as one word: what would end it, or begin a comment, becomes an underscore.
+static void say_word(struct report *report, const char *name) {
+    char letter[2] = {0, 0};
+    for (; *name != '\0'; name++) {
+        letter[0] = (unsigned char)*name <= ' ' || *name == '#' ? '_' : *name;
+        report_text(report, letter);
+    }
+}
+
 static void say_sites(struct report *report, const struct policy *policy) {
     for (unsigned i = 0; i < policy->site_count; i++) {
         const struct policy_site *site = &policy->sites[i];
         report_text(report, "site ");
-        report_text(report, site->module);
+        say_word(report, site->module);
         report_text(report, "+");
         report_address(report, site->offset);
         say_line(report, "", site->threshold_bytes);
@@ -50,12 +59,12 @@ static void say_sites(struct report *report, const struct policy *policy) {
 static void say_names(struct report *report, const struct policy *policy) {
     if (policy->program[0] != '\0') {
         report_text(report, "program ");
-        report_text(report, policy->program);
+        say_word(report, policy->program);
         report_text(report, "\n");
     }
     if (policy->build[0] != '\0') {
         report_text(report, "build ");
-        report_text(report, policy->build);
+        say_word(report, policy->build);
         report_text(report, "\n");
     }
 }

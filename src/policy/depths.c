@@ -22,7 +22,8 @@ static uint64_t blocks_ns(uint64_t depth, uint32_t bytes, unsigned threads) {
 }
 
 static bool is_worth_doubling(const struct depth_class *own, uint32_t bytes, unsigned depth, unsigned threads) {
-    bool is_useless = own->trial == DEPTH_USELESS && own->rate < ANOTHER_RATE * own->useless_rate;
+    bool is_useless = own->trial == DEPTH_USELESS && own->rate < ANOTHER_RATE * own->useless_rate &&
+                      own->rate > own->useless_rate / ANOTHER_RATE;
     return !is_useless && depth < STACK_MAX_DEPTH &&
            batches_ns(own->rate, bytes) / 2 > blocks_ns(depth, bytes, threads);
 }
@@ -46,13 +47,18 @@ static unsigned next_depth(struct depth_class *own, uint32_t rate, uint32_t byte
     if (tried && !helped) {
         own->trial = DEPTH_USELESS;
         own->useless_rate = before;
-        return (depth + 1) / 2;
+        return own->depth_before;
     }
     if (is_worth_doubling(own, bytes, depth, threads)) {
         own->trial = DEPTH_TRIED;
+        own->depth_before = (uint8_t)depth;
         return limited(2 * depth);
     }
     return depth / 2 >= least && is_worth_halving(own, bytes, depth, threads) ? depth / 2 : depth;
+}
+
+static size_t within_row(enum decision decision, uint64_t value) {
+    return value < decision_rows[decision].most ? (size_t)value : decision_rows[decision].most;
 }
 
 // What stacks may hold in one thread: as much more as depths are above the defaults.
@@ -62,9 +68,11 @@ static void choose_budget(const struct depths_seen *seen, struct snapshot *snaps
         if (snapshot->depth[i] > seen->defaults[i])
             wanted += (uint64_t)(snapshot->depth[i] - seen->defaults[i]) * seen->class_bytes[i];
     uint64_t budget = wanted < most ? wanted : most;
-    snapshot->thread_bytes = budget < STACK_THREAD_BYTES ? STACK_THREAD_BYTES : budget;
+    snapshot->thread_bytes =
+        within_row(DECISION_thread_bytes, budget < STACK_THREAD_BYTES ? STACK_THREAD_BYTES : budget);
     budget = snapshot->thread_bytes * seen->threads;
-    snapshot->all_threads_bytes = budget < STACK_ALL_THREADS_BYTES ? STACK_ALL_THREADS_BYTES : budget;
+    budget = budget < STACK_ALL_THREADS_BYTES ? STACK_ALL_THREADS_BYTES : budget;
+    snapshot->all_threads_bytes = within_row(DECISION_all_threads_bytes, budget);
 }
 
 unsigned depths_step(struct depths *state, const struct depths_seen *seen, struct snapshot *snapshot) {

@@ -21,6 +21,7 @@ struct depth_class {
     uint32_t rate;         // batches per second then
     uint32_t useless_rate; // at which doubling did not help
     uint8_t trial;         // enum depth_trial
+    uint8_t depth_before;  // the trial
 };
 
 struct depths {

@@ -6,7 +6,7 @@
 #define ELO_DRAW 0.01     // costs that differ by less are equal
 #define ELO_LEAST_GAMES 4 // of each arm before the weaker half is out
 #define ELO_EXPLORE 10    // one challenger of so many is drawn from all that are left
-#define ELO_LEAD 40.0     // of the champion over the default, else it is the default
+#define ELO_LEAD 200.0    // of the champion over the default, else it is the default: noise alone leads by less
 
 static unsigned draw(struct elo *elo, unsigned limit) {
     elo->random = elo->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407); // Knuth's MMIX
@@ -89,6 +89,8 @@ static void score(struct elo *elo, double champion_cost, double challenger_cost)
 
 // The arms that stay when all have played enough: the better half, and the default.
 static void drop_weak(struct elo *elo) {
+    if (elo->arms < 4) // somebody has to be left to play
+        return;
     for (unsigned i = 0; i < elo->arms; i++)
         if (elo->arm[i].games < ELO_LEAST_GAMES || elo->arm[i].is_out)
             return;

@@ -14,15 +14,29 @@ static void note_level(struct retention *state, uint64_t now_ns, size_t bytes) {
     size_t turn = most_of(RETENTION_TURN_BYTES, bytes / RETENTION_TURN_SHARE);
     if (state->low_bytes > bytes)
         state->low_bytes = bytes;
-    if (bytes >= rise->high_bytes) { // it goes on
-        rise->high_bytes = bytes;
-        rise->end_ns = now_ns;
-        state->low_bytes = bytes;
-    } else if (bytes > state->low_bytes + turn) { // the fall has ended, another rise has begun
+    if (rise->high_bytes > state->low_bytes + turn && bytes > state->low_bytes + turn) { // from a fall, another rise
         state->newest = (state->newest + 1) % RETENTION_RISES;
         state->rises[state->newest] = (struct retention_rise){now_ns, state->low_bytes, bytes};
         state->low_bytes = bytes;
+    } else if (bytes >= rise->high_bytes) { // it goes on
+        rise->high_bytes = bytes;
+        rise->end_ns = now_ns;
+        state->low_bytes = bytes;
     }
+}
+
+// Whether a level came again: two rises went through it within RETENTION_NS, the later one lately.
+static bool came_again(const struct retention *state, size_t level, uint64_t now_ns) {
+    uint64_t last_ns = 0;
+    for (unsigned i = 1; i <= RETENTION_RISES; i++) { // from the oldest to the newest
+        const struct retention_rise *rise = &state->rises[(state->newest + i) % RETENTION_RISES];
+        if (rise->end_ns == 0 || rise->low_bytes > level || rise->high_bytes <= level)
+            continue;
+        if (last_ns != 0 && rise->end_ns - last_ns <= RETENTION_NS && now_ns - rise->end_ns <= RETENTION_NS)
+            return true;
+        last_ns = rise->end_ns;
+    }
+    return false;
 }
 
 static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
@@ -32,28 +46,17 @@ static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
     sorted[place] = value;
 }
 
-// Bytes between levels that at least two of the rises went through which ended lately: what came again.
+// Bytes of all levels that came again; between neighbouring ends of rises all do or none.
 static size_t risen_again(const struct retention *state, uint64_t now_ns) {
-    size_t lows[RETENTION_RISES], highs[RETENTION_RISES], sum = 0;
-    unsigned count = 0, low = 0, high = 0;
+    size_t ends[2 * RETENTION_RISES], sum = 0;
+    unsigned count = 0;
     for (unsigned i = 0; i < RETENTION_RISES; i++) {
-        const struct retention_rise *rise = &state->rises[i];
-        if (rise->end_ns == 0 || now_ns - rise->end_ns > RETENTION_NS)
-            continue;
-        insert_sorted(lows, count, rise->low_bytes);
-        insert_sorted(highs, count++, rise->high_bytes);
+        insert_sorted(ends, count++, state->rises[i].low_bytes);
+        insert_sorted(ends, count++, state->rises[i].high_bytes);
     }
-    // Upwards over all levels at which one begins or ends; `low - high` of them are between theirs.
-    for (size_t level = 0; high < count; level = low < count && lows[low] < highs[high] ? lows[low] : highs[high]) {
-        while (low < count && lows[low] <= level)
-            low++;
-        while (high < count && highs[high] <= level)
-            high++;
-        size_t next = low < count && (high == count || lows[low] < highs[high]) ? lows[low]
-                      : high < count                                            ? highs[high]
-                                                                                : level;
-        sum += low - high >= 2 ? next - level : 0;
-    }
+    for (unsigned i = 1; i < count; i++)
+        if (ends[i] > ends[i - 1] && came_again(state, ends[i - 1], now_ns))
+            sum += ends[i] - ends[i - 1];
     return sum;
 }
 

@@ -92,7 +92,7 @@ INTERNAL bool os_find_module(const char *name, uintptr_t *base);
 INTERNAL uint64_t os_now_ns(void);
 // Page faults of the process so far that needed no disk. Not to be called where os_is_confined.
 INTERNAL uint64_t os_count_faults(void);
-// Writes a file anew, as a whole: who opens it sees the old or the new one. False: errno's error, nothing has changed.
+// Writes a file anew, as a whole: who opens it sees the old or the new one. False: nothing has changed.
 INTERNAL bool os_replace_file(const char *path, const char *text, size_t length);
 // Waits until no other process has the file's lock, and takes it: until os_close. -1: there can't be one.
 INTERNAL int os_lock_file(const char *path);

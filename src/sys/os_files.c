@@ -56,8 +56,12 @@ int os_lock_file(const char *path) {
     char lock[PATH_BYTES];
     int saved = errno;
     int file = path_with(lock, path, ".lock") ? open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644) : -1;
-    while (file >= 0 && flock(file, LOCK_EX) != 0 && errno == EINTR)
-        ;
+    while (file >= 0 && flock(file, LOCK_EX) != 0) {
+        if (errno == EINTR)
+            continue;
+        close(file);
+        file = -1;
+    }
     errno = saved;
     return file;
 }

@@ -1,6 +1,7 @@
 // Which program this is: the executable's name and build id.
 #include <elf.h>
 #include <errno.h>
+#include <limits.h>
 #include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -13,10 +14,13 @@
 #define BUILD_ID_MOST_BYTES 20 // a SHA-1
 
 void os_program_name(char *name, size_t size) {
-    char path[512];
+    static const char gone[] = " (deleted)"; // says the kernel of one that was replaced meanwhile
+    char path[PATH_MAX];
     int saved = errno;
     ssize_t length = readlink("/proc/self/exe", path, sizeof path);
     errno = saved;
+    if (length > (ssize_t)sizeof gone && memcmp(path + length - (sizeof gone - 1), gone, sizeof gone - 1) == 0)
+        length -= (ssize_t)sizeof gone - 1;
     size_t start = 0;
     for (size_t i = 0; length > 0 && i < (size_t)length; i++)
         if (path[i] == '/')
@@ -44,19 +48,29 @@ static const unsigned char *find_build(const char *notes, size_t length, size_t 
     return NULL;
 }
 
+// How far the program lies from where its headers say. Static ones have no PT_PHDR: there the headers stand behind the
+// file's, at the start of what is loaded.
+static uintptr_t program_base(const ElfW(Phdr) * headers, size_t count) {
+    uintptr_t base = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (headers[i].p_type == PT_PHDR)
+            return (uintptr_t)headers - headers[i].p_vaddr;
+        if (headers[i].p_type == PT_LOAD && headers[i].p_offset == 0)
+            base = (uintptr_t)headers - sizeof(ElfW(Ehdr)) - headers[i].p_vaddr;
+    }
+    return base;
+}
+
 // By the program headers that the kernel has mapped: no file is read.
 void os_program_build(char *build, size_t size) {
     const ElfW(Phdr) *headers = (const void *)getauxval(AT_PHDR);
     size_t count = getauxval(AT_PHNUM), bytes = 0;
-    uintptr_t base = 0;
+    uintptr_t base = headers != NULL ? program_base(headers, count) : 0;
     const unsigned char *id = NULL;
     build[0] = '\0';
-    for (size_t i = 0; headers != NULL && i < count; i++)
-        if (headers[i].p_type == PT_PHDR)
-            base = (uintptr_t)headers - headers[i].p_vaddr;
     for (size_t i = 0; headers != NULL && i < count && id == NULL; i++)
         if (headers[i].p_type == PT_NOTE)
-            id = find_build((const char *)base + headers[i].p_vaddr, headers[i].p_memsz, &bytes);
+            id = find_build((const char *)(base + headers[i].p_vaddr), headers[i].p_memsz, &bytes);
     for (size_t i = 0; i < bytes && 2 * i + 3 <= size; i++) {
         build[2 * i] = "0123456789abcdef"[id[i] >> 4];
         build[2 * i + 1] = "0123456789abcdef"[id[i] & 15];

@@ -2,8 +2,9 @@
 #ifndef UNIT_DECIDE_H
 #define UNIT_DECIDE_H
 
-#include "policy/snapshot.h"
 #include "unit/unit.h"
+
+#include "policy/snapshot.h"
 
 static void decide(enum decision decision, size_t value) {
     static struct snapshot decided;

@@ -1,100 +1,10 @@
-// Size classes that change while the program runs: who serves what, when a class gets another size, and that blocks,
-// stacks and books stay right meanwhile.
+// Size classes that change while the program runs: who serves what, when a class gets another size, who is shut out.
 #include "unit/unit.h"
 
-#include "heap/sampling.h"
-#include "unit/heap/heaps.h"
+#include "unit/heap/spares.h"
 
-enum { MANY = 500, WORKERS = 3 };
+enum { MANY = 500 };
 static void *blocks[MANY];
-
-typedef uint64_t __attribute__((may_alias)) snapshot_word;
-
-// Puts a copy in force, as learning does: somebody may still read the ones before.
-static void decide(const struct snapshot *made) {
-    static struct snapshot ring[64];
-    static unsigned turn;
-    struct snapshot *next = &ring[turn++ % COUNT_OF(ring)];
-    for (size_t i = 0; i < sizeof *made / sizeof(snapshot_word); i++)
-        store_relaxed((snapshot_word *)next + i, ((const snapshot_word *)made)[i]);
-    snapshot_publish(next);
-}
-
-static void change(const struct snapshot *made) {
-    decide(made);
-    while (!heap_change_classes())
-        sched_yield();
-}
-
-// The defaults, with one spare class of that size; 0: with none.
-static struct snapshot with_spare(unsigned spare, size_t bytes) {
-    struct snapshot made;
-    heap_default_snapshot(&made);
-    made.spare_bytes[spare] = (uint32_t)bytes;
-    snapshot_default_depth(&made, CLASS_COUNT + spare, bytes);
-    return made;
-}
-
-static void change_spare_to(unsigned spare, size_t bytes) {
-    struct snapshot made = with_spare(spare, bytes);
-    change(&made);
-}
-
-// A request as the interface serves it (api/calls.c).
-static void *ask(size_t bytes) {
-    void *block = stack_pop(class_of(bytes));
-    if (block != NULL)
-        return block;
-    struct heap *heap = heap_enter(); // H6
-    block = heap_refill(class_of(bytes));
-    heap_leave(heap);
-    MUST(block != NULL);
-    return block;
-}
-
-static unsigned class_of_block(const void *block) {
-    return slab_of_slice(window_slice_of(block))->class_index;
-}
-
-static bool is_wholly_free(struct slab *slab, void *unused) {
-    (void)unused;
-    return slab_is_wholly_free(slab);
-}
-
-// What waits in the depot without a block out: of a class of small blocks one slab always does.
-static void give_idle_slabs(unsigned class_index) {
-    unsigned left = load_relaxed(&depots[class_index].slabs);
-    struct slab *slab;
-    while ((slab = depot_lease_wanted(class_index, is_wholly_free, NULL, &left)) != NULL)
-        slab_give_back(slab);
-}
-
-// K2: granted bytes are what the stacks can hold.
-static void expect_right_grants(struct heap *heap, void *context) {
-    size_t sum = 0;
-    (void)context;
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        sum += (heap->classes[i].depth + heap->classes[i].parked_count * (size_t)PARK_BLOCKS) * class_bytes(i);
-    MUST(heap->granted_bytes == sum);
-}
-
-static int start_each(void **state) {
-    (void)state;
-    change_spare_to(0, 0);
-    return 0;
-}
-
-// After each test nobody has anything, and no spare class has a slab.
-static int end_each(void **state) {
-    (void)state;
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        MUST(slabs_with_blocks_out(i) == 0);
-        MUST(blocks_out(i) == 0);
-    }
-    heap_for_each(expect_right_grants, NULL);
-    expect_nobody_inside();
-    return start_each(state);
-}
 
 // ---- one class
 
@@ -396,134 +306,7 @@ static void a_fork_child_has_the_classes_and_changes_its_own(void **state) {
     release(blocks[0]);
 }
 
-// ---- all at once
-
-struct stamp {
-    size_t bytes;
-    uintptr_t check;
-};
-
-static uintptr_t check_of(const struct stamp *stamp, size_t bytes) {
-    return (uintptr_t)stamp ^ bytes * 0x9e3779b97f4a7c15u;
-}
-
-static size_t random_step(struct random *random) {
-    return size_class_bytes_of_entry(1 + (unsigned)random_below(random, CLASS_MAP_COUNT - 1));
-}
-
-static void *make(struct random *random) {
-    size_t bytes = sizeof(struct stamp) + random_below(random, (size_t)64 << random_below(random, 12));
-    struct stamp *stamp = (struct stamp *)ask(bytes);
-    MUST(class_bytes(class_of_block(stamp)) >= bytes);
-    *stamp = (struct stamp){bytes, check_of(stamp, bytes)};
-    if (bytes > sizeof *stamp)
-        ((char *)stamp)[bytes - 1] = 'e';
-    return stamp;
-}
-
-static void drop(void *block) {
-    struct stamp *stamp = (struct stamp *)block;
-    if (stamp == NULL)
-        return;
-    MUST(stamp->check == check_of(stamp, stamp->bytes)); // else somebody else has it too
-    MUST(stamp->bytes == sizeof *stamp || ((char *)block)[stamp->bytes - 1] == 'e');
-    MUST(class_bytes(class_of_block(stamp)) >= stamp->bytes);
-    stamp->check = 0;
-    release(block);
-}
-
-static void *passed[64]; // from thread to thread
-static uint32_t is_over;
-
-static void *churn(void *number) {
-    struct random random = {(uintptr_t)number * 77 + (uintptr_t)time(NULL)};
-    void *own[100] = {NULL};
-    for (unsigned step = 0; step < (SANITIZED ? 5000 : 50000); step++) {
-        void **slot = &own[random_below(&random, COUNT_OF(own))];
-        if (random_below(&random, 100) == 0) {
-            struct heap *heap = heap_enter();
-            heap_open_window(heap, 50);
-            heap_leave(heap);
-        }
-        drop(*slot);
-        *slot = make(&random);
-        // order: what was written to the block comes before another thread reads it
-        if (random_below(&random, 4) == 0)
-            *slot = __atomic_exchange_n(&passed[random_below(&random, COUNT_OF(passed))], *slot, __ATOMIC_ACQ_REL);
-    }
-    for (unsigned i = 0; i < COUNT_OF(own); i++)
-        drop(own[i]);
-    return NULL;
-}
-
-static void *churn_and_start_anew(void *number) {
-    for (unsigned i = 0; i < 3 || load_relaxed(&is_over) == 0; i++) {
-        pthread_t thread;
-        MUST(pthread_create(&thread, NULL, churn, (void *)((uintptr_t)number + i * WORKERS)) == 0);
-        MUST(pthread_join(thread, NULL) == 0);
-    }
-    return NULL;
-}
-
-static unsigned changes, used_again; // classes that got another size after blocks of the one before had been in use
-
-static void change_at_random(struct random *random, struct snapshot *made) {
-    size_t before[CLASS_SPARE_COUNT];
-    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++) {
-        before[i] = class_bytes(CLASS_COUNT + i);
-        if (random_below(random, 3) == 0)
-            made->spare_bytes[i] = random_below(random, 3) == 0 ? 0 : (uint32_t)random_step(random);
-        snapshot_default_depth(made, CLASS_COUNT + i, made->spare_bytes[i]);
-    }
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        made->closed[i] = random_below(random, 4) == 0;
-    decide(made);
-    for (unsigned tries = 0; !heap_change_classes() && tries < 1000; tries++)
-        sched_yield();
-    changes++;
-    for (unsigned i = CLASS_COUNT; i < CLASS_END; i++) {
-        bool is_new = class_bytes(i) != before[i - CLASS_COUNT];
-        used_again += is_new && slab_count(i).made > 0;
-    }
-}
-
-static void *change_again_and_again(void *unused) {
-    struct random random = random_start();
-    struct snapshot made;
-    (void)unused;
-    heap_default_snapshot(&made);
-    while (changes < (SANITIZED ? 30 : 200)) {
-        change_at_random(&random, &made);
-        drop(make(&random));
-        heap_trim(0); // all let their leases go
-        struct heap *heap = heap_enter();
-        for (unsigned i = CLASS_COUNT; i < CLASS_END; i++)
-            if (!size_class_is_open(i))
-                give_idle_slabs(i);
-        heap_leave(heap);
-        sched_yield();
-    }
-    store_relaxed(&is_over, 1);
-    return NULL;
-}
-
-static void blocks_stay_whole_while_classes_change_all_the_time(void **state) {
-    pthread_t thread;
-    (void)state;
-    changes = used_again = 0;
-    store_relaxed(&is_over, 0);
-    assert_int_equal(pthread_create(&thread, NULL, change_again_and_again, NULL), 0);
-    threads_run(WORKERS, churn_and_start_anew);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    for (unsigned i = 0; i < COUNT_OF(passed); i++) {
-        drop(passed[i]);
-        passed[i] = NULL;
-    }
-    print_message("%u changes; %u times a class that was in use got another size\n", changes, used_again);
-    assert_true(used_again > 0);
-}
-
-#define EACH(test) cmocka_unit_test_setup_teardown(test, start_each, end_each)
+#define EACH(test) cmocka_unit_test_setup_teardown(test, start_without_spares, end_without_spares)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -538,7 +321,6 @@ int main(void) {
         EACH(a_thread_that_was_shut_out_asks_the_new_class),
         EACH(grants_of_all_threads_are_counted_anew),
         EACH(a_fork_child_has_the_classes_and_changes_its_own),
-        EACH(blocks_stay_whole_while_classes_change_all_the_time),
     };
     return cmocka_run_group_tests_name("classes", tests, start_heap, NULL);
 }

@@ -45,6 +45,19 @@ static void faults_and_purges_have_their_price_by_page(void **state) {
     assert_true(is_near(cost_of(seen), 5.0 * COST_FAULT_NS + 7.0 * COST_PURGE_NS));
 }
 
+static void page_faults_that_the_system_counts_cost_as_much(void **state) {
+    struct cost_seen seen = nothing;
+    (void)state;
+    seen.faults = 5;
+    assert_true(is_near(cost_of(seen), 5.0 * COST_FAULT_NS));
+}
+
+static void time_in_calls_for_big_blocks_is_time(void **state) {
+    struct cost_seen seen = {.elapsed_ns = 2 * SECOND_NS, .big_ns = 7000};
+    (void)state;
+    assert_true(is_near(cost_of(seen), 3500));
+}
+
 static void idle_memory_has_its_price_by_time(void **state) {
     struct cost_seen seen = {.elapsed_ns = SECOND_NS / 4, .idle_bytes = 3 * MIB};
     (void)state;
@@ -73,7 +86,8 @@ static void a_mib_is_held_as_long_as_faulting_it_in_is_worth(void **state) {
 }
 
 static void numbers_of_any_size_make_a_number(void **state) {
-    struct cost_seen seen = {1, {0}, UINT64_MAX, UINT64_MAX, SIZE_MAX};
+    struct cost_seen seen = {.elapsed_ns = 1, .big_ns = UINT64_MAX, .faults = UINT64_MAX, .idle_bytes = SIZE_MAX};
+    seen.purged_bytes = UINT64_MAX;
     (void)state;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         seen.batches[i] = UINT64_MAX;
@@ -87,6 +101,8 @@ int main(void) {
         cmocka_unit_test(no_time_costs_nothing),
         cmocka_unit_test(batches_have_their_price_by_size),
         cmocka_unit_test(faults_and_purges_have_their_price_by_page),
+        cmocka_unit_test(page_faults_that_the_system_counts_cost_as_much),
+        cmocka_unit_test(time_in_calls_for_big_blocks_is_time),
         cmocka_unit_test(idle_memory_has_its_price_by_time),
         cmocka_unit_test(the_same_work_in_half_the_time_costs_double),
         cmocka_unit_test(a_mib_is_held_as_long_as_faulting_it_in_is_worth),

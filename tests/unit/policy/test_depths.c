@@ -95,6 +95,15 @@ static void a_class_that_gains_nothing_goes_back_and_is_left_alone(void **state)
     assert_int_equal(depth_of(CLASS), 16);
 }
 
+static void from_the_deepest_it_goes_back_to_what_it_was(void **state) {
+    (void)state;
+    begin_class(CLASS, 64, 94);
+    step(CLASS, 10000);
+    assert_int_equal(depth_of(CLASS), STACK_MAX_DEPTH);
+    step(CLASS, 10000);
+    assert_int_equal(depth_of(CLASS), 94);
+}
+
 static void another_rate_is_another_trial(void **state) {
     (void)state;
     for (unsigned i = 0; i < 10; i++)
@@ -221,23 +230,29 @@ static void without_threads_nothing_is_decided(void **state) {
 
 // ---- the budget
 
-static void the_budget_is_what_large_classes_want(void **state) {
+// A class whose depth has become another.
+static void deepen(unsigned index, uint32_t bytes, unsigned initial, unsigned depth) {
+    begin_class(index, bytes, initial);
+    program.snapshot.depth[index] = (uint8_t)depth;
+}
+
+static void the_budget_grows_as_depths_have_grown(void **state) {
     (void)state;
     step(CLASS, 0);
     assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
     assert_int_equal(program.snapshot.all_threads_bytes, STACK_ALL_THREADS_BYTES);
-    begin_class(OTHER, MIB, 50);
-    begin_class(OTHER + 1, MIB / 2, 20);
-    begin_class(CLASS + 1, CLASS_FINE_MAX, 100); // not its affair
-    program.seen.threads = 3;
+    deepen(OTHER, MIB, 4, 14);
+    deepen(OTHER + 1, MIB / 2, 20, 10); // shallower: that is no loan to others
+    deepen(CLASS + 1, 32 * KIB, 3, 67);
+    program.seen.threads = 5;
     step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, 60 * MIB);
-    assert_int_equal(program.snapshot.all_threads_bytes, 180 * MIB);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES + 12 * MIB);
+    assert_int_equal(program.snapshot.all_threads_bytes, 5 * (STACK_THREAD_BYTES + 12 * MIB));
 }
 
 static void the_budget_is_at_most_half_of_what_is_in_use(void **state) {
     (void)state;
-    begin_class(OTHER, MIB, 100);
+    deepen(OTHER, MIB, 20, 120);
     program.seen.in_use_bytes = 100 * MIB;
     step(CLASS, 0);
     assert_int_equal(program.snapshot.thread_bytes, 50 * MIB);
@@ -247,6 +262,18 @@ static void the_budget_is_at_most_half_of_what_is_in_use(void **state) {
     program.seen.in_use_bytes = MIB;
     step(CLASS, 0);
     assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+}
+
+// Else the next start would refuse the file in which they stand.
+static void the_budget_is_a_valid_decision(void **state) {
+    (void)state;
+    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_END; i++)
+        deepen(i, MIB, 1, STACK_MAX_DEPTH);
+    program.seen.in_use_bytes = 1024 * GIB;
+    program.seen.threads = 200;
+    step(CLASS, 0);
+    assert_int_equal(program.snapshot.thread_bytes, decision_rows[DECISION_thread_bytes].most);
+    assert_int_equal(program.snapshot.all_threads_bytes, decision_rows[DECISION_all_threads_bytes].most);
 }
 
 // ---- any program
@@ -293,6 +320,7 @@ int main(void) {
         cmocka_unit_test_setup(it_stops_where_doubling_no_longer_helps, begin),
         cmocka_unit_test_setup(it_stays_where_stacks_suffice, begin),
         cmocka_unit_test_setup(a_class_that_gains_nothing_goes_back_and_is_left_alone, begin),
+        cmocka_unit_test_setup(from_the_deepest_it_goes_back_to_what_it_was, begin),
         cmocka_unit_test_setup(another_rate_is_another_trial, begin),
         cmocka_unit_test_setup(unused_classes_stay_as_they_are, begin),
         cmocka_unit_test_setup(idle_classes_go_down_to_a_quarter, begin),
@@ -302,8 +330,9 @@ int main(void) {
         cmocka_unit_test_setup(too_little_time_says_nothing, begin),
         cmocka_unit_test_setup(the_first_look_decides_nothing, begin),
         cmocka_unit_test_setup(without_threads_nothing_is_decided, begin),
-        cmocka_unit_test_setup(the_budget_is_what_large_classes_want, begin),
+        cmocka_unit_test_setup(the_budget_grows_as_depths_have_grown, begin),
         cmocka_unit_test_setup(the_budget_is_at_most_half_of_what_is_in_use, begin),
+        cmocka_unit_test_setup(the_budget_is_a_valid_decision, begin),
         cmocka_unit_test_setup(whatever_happens_depths_are_valid, begin),
     };
     return cmocka_run_group_tests_name("depths", tests, NULL, NULL);

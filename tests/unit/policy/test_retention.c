@@ -4,8 +4,6 @@
 
 #include "policy/retention.h"
 
-#define SECOND_NS (1000 * MS_NS)
-
 static struct retention state_now;
 static struct retention_seen seen;
 static struct retention_choice choice;
@@ -68,6 +66,30 @@ static void a_burst_that_comes_again_is_held(void **state) {
     assert_int_equal(choice.allowance_least, 190 * MIB);
     assert_int_equal(look(SECOND_NS, 10 * MIB), 190 * MIB);
     assert_int_equal(look(RETENTION_NS, 10 * MIB), 0); // until nobody took it for so long
+}
+
+static void a_burst_between_two_looks_is_one(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    look(10 * MS_NS, 200 * MIB);
+    look(10 * MS_NS, 10 * MIB);
+    assert_int_equal(look(10 * MS_NS, 200 * MIB), 190 * MIB); // again, as high as ever
+    look(10 * MS_NS, 10 * MIB);
+    assert_int_equal(look(10 * MS_NS, 300 * MIB), 190 * MIB);
+}
+
+static void what_comes_every_ten_seconds_is_held_all_the_time(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    look(10 * SECOND_NS, 10 * MIB);
+    for (unsigned i = 0; i < 5; i++) {
+        burst(10 * MIB, 200 * MIB);
+        assert_int_equal(choice.allowance_least, 190 * MIB);
+        for (unsigned k = 0; k < 10; k++)
+            assert_int_equal(look(SECOND_NS, 10 * MIB), 190 * MIB);
+    }
+    assert_int_equal(look(RETENTION_NS, 10 * MIB), 0);
 }
 
 static void a_burst_that_comes_again_late_is_not_held(void **state) {
@@ -181,13 +203,19 @@ static void long_sleep_on_free_memory_asks_for_a_purge(void **state) {
 
 // Whether the level between so many MiB and one more came again.
 static bool model_again(size_t level_mib) {
+    uint64_t ends[RETENTION_RISES];
     unsigned rises = 0;
+    bool again = false;
     for (unsigned i = 0; i < RETENTION_RISES; i++) {
         const struct retention_rise *rise = &state_now.rises[i];
-        rises += rise->end_ns != 0 && seen.now_ns - rise->end_ns <= RETENTION_NS &&
-                 rise->low_bytes <= level_mib * MIB && level_mib * MIB < rise->high_bytes;
+        if (rise->end_ns != 0 && rise->low_bytes <= level_mib * MIB && level_mib * MIB < rise->high_bytes)
+            ends[rises++] = rise->end_ns;
     }
-    return rises >= 2;
+    for (unsigned i = 0; i < rises; i++) // each pair, whichever came first
+        for (unsigned k = 0; k < rises; k++)
+            again |= i != k && ends[i] <= ends[k] && ends[k] - ends[i] <= RETENTION_NS &&
+                     seen.now_ns - ends[k] <= RETENTION_NS;
+    return again;
 }
 
 static void levels_that_came_again_are_summed(void **state) {
@@ -216,6 +244,8 @@ int main(void) {
         cmocka_unit_test_setup(the_first_look_holds_nothing, begin),
         cmocka_unit_test_setup(a_single_burst_holds_nothing, begin),
         cmocka_unit_test_setup(a_burst_that_comes_again_is_held, begin),
+        cmocka_unit_test_setup(a_burst_between_two_looks_is_one, begin),
+        cmocka_unit_test_setup(what_comes_every_ten_seconds_is_held_all_the_time, begin),
         cmocka_unit_test_setup(a_burst_that_comes_again_late_is_not_held, begin),
         cmocka_unit_test_setup(a_rise_counts_from_its_end, begin),
         cmocka_unit_test_setup(what_both_bursts_took_is_held, begin),

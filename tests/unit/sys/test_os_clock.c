@@ -1,4 +1,4 @@
-// The clock: never back, on any thread; as fast as time; errno as it was.
+// The clock: never back, on any thread; as fast as time. Page faults are counted. errno stays as it was.
 #include "unit/unit.h"
 
 #include "sys/os.h"
@@ -71,18 +71,32 @@ static void a_child_has_the_same_clock(void **state) {
     child_must_succeed(it_goes_on_in_a_child, &before);
 }
 
+static void page_faults_are_counted(void **state) {
+    enum { PAGES = 500 };
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    (void)state;
+    char *memory = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    madvise(memory, PAGES * page, MADV_NOHUGEPAGE);
+    uint64_t before = os_count_faults();
+    for (size_t i = 0; i < PAGES; i++)
+        memory[i * page] = 1;
+    assert_in_range(os_count_faults() - before, PAGES, 10 * PAGES); // sanitizers have some of their own
+    munmap(memory, PAGES * page);
+}
+
 static void it_leaves_errno_alone(void **state) {
     (void)state;
     errno = UNTOUCHED;
-    assert_true(os_now_ns() > 0);
+    assert_true(os_now_ns() > 0 && os_count_faults() > 0);
     assert_int_equal(errno, UNTOUCHED);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_never_goes_back),    cmocka_unit_test(no_thread_sees_a_time_before_anothers),
-        cmocka_unit_test(it_counts_nanoseconds), cmocka_unit_test(a_child_has_the_same_clock),
-        cmocka_unit_test(it_leaves_errno_alone),
+        cmocka_unit_test(it_never_goes_back),      cmocka_unit_test(no_thread_sees_a_time_before_anothers),
+        cmocka_unit_test(it_counts_nanoseconds),   cmocka_unit_test(a_child_has_the_same_clock),
+        cmocka_unit_test(page_faults_are_counted), cmocka_unit_test(it_leaves_errno_alone),
     };
     return cmocka_run_group_tests_name("os_clock", tests, NULL, NULL);
 }

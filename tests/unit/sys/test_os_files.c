@@ -28,6 +28,13 @@ ssize_t write(int descriptor, const void *bytes, size_t length) {
     return syscall(SYS_write, descriptor, bytes, small && length > most_written ? most_written : length);
 }
 
+static bool cannot_lock; // as on some file systems of other machines
+
+int flock(int descriptor, int operation) {
+    errno = ENOLCK;
+    return cannot_lock ? -1 : (int)syscall(SYS_flock, descriptor, operation);
+}
+
 // ---- helpers
 
 static int begin(void **state) {
@@ -128,6 +135,16 @@ static void writes_of_few_bytes_are_gone_on_with(void **state) {
     must_hold("a text of more than a few bytes");
 }
 
+static void a_draft_that_was_left_behind_means_nothing(void **state) {
+    char draft[2 * PATH_BYTES];
+    (void)state;
+    snprintf(draft, sizeof draft, "%s.%d", file_path, (int)getpid()); // by a process of the same number
+    assert_true(os_replace_file(draft, "a long text of long ago", 23));
+    assert_true(replace("short"));
+    must_hold("short");
+    assert_int_equal(each_name(NULL), 1);
+}
+
 // A text of one letter; how long it is follows from the letter.
 static size_t length_of(char letter) {
     return TEXT_BYTES / 2 + (size_t)(letter - 'a') * 100;
@@ -185,7 +202,9 @@ static void without_its_folder_there_is_no_file(void **state) {
     char path[2 * PATH_BYTES];
     (void)state;
     snprintf(path, sizeof path, "%s/nowhere/file", folder);
+    errno = UNTOUCHED;
     assert_false(os_replace_file(path, "text", 4));
+    assert_int_equal(errno, UNTOUCHED);
     assert_int_equal(each_name(NULL), 0);
 }
 
@@ -356,11 +375,25 @@ static void where_no_file_can_be_there_is_no_lock(void **state) {
     assert_int_equal(errno, UNTOUCHED);
 }
 
+static void a_lock_that_cannot_be_taken_is_none(void **state) {
+    (void)state;
+    int before = dup(0);
+    close(before);
+    cannot_lock = true;
+    int lock = os_lock_file(file_path);
+    cannot_lock = false;
+    assert_int_equal(lock, -1);
+    int after = dup(0);
+    close(after);
+    assert_int_equal(after, before); // nothing stays open
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_made_and_made_anew, begin, end),
         cmocka_unit_test_setup_teardown(who_has_the_old_one_open_keeps_it, begin, end),
         cmocka_unit_test_setup_teardown(writes_of_few_bytes_are_gone_on_with, begin, end),
+        cmocka_unit_test_setup_teardown(a_draft_that_was_left_behind_means_nothing, begin, end),
         cmocka_unit_test_setup_teardown(readers_see_one_text_or_the_other, begin, end),
         cmocka_unit_test_setup_teardown(without_its_folder_there_is_no_file, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_replaced_leaves_no_draft, begin, end),
@@ -371,6 +404,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_holder_that_dies_gives_it_back, begin_shared, end_shared),
         cmocka_unit_test_setup_teardown(the_lock_is_not_the_files, begin, end),
         cmocka_unit_test_setup_teardown(where_no_file_can_be_there_is_no_lock, begin, end),
+        cmocka_unit_test_setup_teardown(a_lock_that_cannot_be_taken_is_none, begin, end),
     };
     return cmocka_run_group_tests_name("os_files", tests, NULL, NULL);
 }

@@ -5,11 +5,24 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 
-#include "sys/os.h"
+// The headers of another program, where a test wants them.
+static const ElfW(Phdr) * other_headers;
+static size_t other_count;
 
-enum { PATH_BYTES = 300, SAY = 's' };
+static unsigned long other_getauxval(unsigned long type) {
+    return other_headers == NULL || (type != AT_PHDR && type != AT_PHNUM) ? getauxval(type)
+           : type == AT_PHDR                                              ? (uintptr_t)other_headers
+                                                                          : other_count;
+}
+
+#define getauxval other_getauxval
+#include "sys/os_program.c"
+#undef getauxval
+
+enum { PATH_BYTES = 300, SAY = 's', SAY_OF_GONE = 'g' };
 
 static char folder[PATH_BYTES];
 static char *image; // this program's file
@@ -127,6 +140,35 @@ static void a_build_that_is_too_long_is_cut_to_whole_bytes(void **state) {
     }
 }
 
+// ---- another program
+
+static struct {
+    ElfW(Ehdr) file;
+    ElfW(Phdr) headers[2];
+    ElfW(Nhdr) note;
+    char vendor[4];
+    uint8_t id[4];
+} other_program = {.note = {4, 4, NT_GNU_BUILD_ID}, .vendor = "GNU", .id = {0x12, 0x34, 0xab, 0xcd}};
+
+static void static_programs_have_one_wherever_they_lie(void **state) {
+    uintptr_t places[] = {0, (uintptr_t)&other_program,
+                          (uintptr_t)&other_program - 4096}; // where the headers say that it lies
+    char build[64];
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        uintptr_t place = places[i];
+        other_program.headers[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_vaddr = place};
+        other_program.headers[1] = (ElfW(Phdr)){.p_type = PT_NOTE};
+        other_program.headers[1].p_vaddr = place + ((uintptr_t)&other_program.note - (uintptr_t)&other_program);
+        other_program.headers[1].p_memsz = sizeof other_program.note + 8;
+        other_headers = other_program.headers;
+        other_count = COUNT_OF(other_program.headers);
+        os_program_build(build, sizeof build);
+        other_headers = NULL;
+        assert_string_equal(build, "1234abcd");
+    }
+}
+
 // ---- copies of it
 
 static int say(void) {
@@ -138,7 +180,8 @@ static int say(void) {
 }
 
 static void run_copy(void *context) {
-    char *const arguments[] = {context, (char[]){SAY, '\0'}, NULL};
+    const char *name = strrchr(context, '/') + 1;
+    char *const arguments[] = {context, (char[]){strcmp(name, "gone") == 0 ? SAY_OF_GONE : SAY, '\0'}, NULL};
     execv(context, arguments);
     MUST(!"it runs");
 }
@@ -178,6 +221,38 @@ static void a_copy_says_its_own_name_and_build(void **state) {
     assert_string_equal(said_by_copy("changed"), expected);
 }
 
+static void a_program_that_was_removed_keeps_its_name(void **state) {
+    char build[128], expected[256];
+    (void)state;
+    expected_build(build, id_bytes());
+    snprintf(expected, sizeof expected, "gone %s", build);
+    assert_string_equal(said_by_copy("gone"), expected);
+}
+
+// Folders in one another, and back.
+static void change_folders(const char *name, unsigned depth, bool enter) {
+    for (unsigned i = 0; i < depth; i++)
+        assert_int_equal(enter ? mkdir(name, 0755) | chdir(name) : chdir("..") | rmdir(name), 0);
+}
+
+static void its_path_may_be_long(void **state) {
+    char name[201], before[PATH_BYTES], build[128], expected[256];
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    change_folders(name, 5, true);
+    strcpy(folder, ".");
+    const char *said = said_by_copy("deep");
+    change_folders(name, 5, false);
+    assert_non_null(getcwd(folder, sizeof folder));
+    assert_int_equal(chdir(before), 0);
+    expected_build(build, id_bytes());
+    snprintf(expected, sizeof expected, "deep %s", build);
+    assert_string_equal(said, expected);
+}
+
 static void other_notes_are_no_build_id(void **state) {
     (void)state;
     if (note_at == 0)
@@ -208,6 +283,23 @@ static void damaged_notes_end_the_search(void **state) {
     }
 }
 
+// Where another note stands behind it, they change places.
+static void its_note_need_not_be_the_first(void **state) {
+    enum { NOTE = sizeof(ElfW(Nhdr)) + 4 + 20, OTHER = sizeof(ElfW(Nhdr)) + 4 + 16 };
+    char both[NOTE + OTHER], build[128], expected[256];
+    (void)state;
+    const ElfW(Nhdr) *other_note = (const void *)((const char *)note() + NOTE);
+    if (id_bytes() != 20 || other_note->n_namesz != 4 || other_note->n_descsz != 16 || other_note->n_type != 1)
+        skip();
+    expected_build(build, id_bytes());
+    memcpy(both, note(), sizeof both);
+    memcpy(note(), both + NOTE, OTHER);
+    memcpy((char *)note() + OTHER, both, NOTE);
+    snprintf(expected, sizeof expected, "second %s", build);
+    assert_string_equal(said_by_copy("second"), expected);
+    memcpy(note(), both, sizeof both);
+}
+
 static void a_short_id_is_taken_whole(void **state) {
     char build[128], expected[256];
     (void)state;
@@ -226,12 +318,18 @@ int main(int count, char **arguments) {
         cmocka_unit_test(a_name_that_is_too_long_is_cut),
         cmocka_unit_test(its_build_is_what_the_file_says),
         cmocka_unit_test(a_build_that_is_too_long_is_cut_to_whole_bytes),
+        cmocka_unit_test(static_programs_have_one_wherever_they_lie),
         cmocka_unit_test(a_copy_says_its_own_name_and_build),
+        cmocka_unit_test(a_program_that_was_removed_keeps_its_name),
+        cmocka_unit_test(its_path_may_be_long),
         cmocka_unit_test(other_notes_are_no_build_id),
         cmocka_unit_test(damaged_notes_end_the_search),
+        cmocka_unit_test(its_note_need_not_be_the_first),
         cmocka_unit_test(a_short_id_is_taken_whole),
     };
-    if (count > 1 && arguments[1][0] == SAY)
+    if (count > 1 && arguments[1][0] == SAY_OF_GONE)
+        unlink(arguments[0]);
+    if (count > 1)
         return say();
     return cmocka_run_group_tests_name("os_program", tests, start, finish);
 }

@@ -1,0 +1,64 @@
+// Site rules: what was set is found, others keep what they have, and blocks of a ruled call are big.
+#include "unit/unit.h"
+
+#include "big/big.h"
+#include "big/cache.h"
+#include "big/routes.h"
+#include "region/runs.h"
+
+static int start(void **state) {
+    (void)state;
+    os_start();
+    return window_start() && runs_start() ? 0 : -1;
+}
+
+static void without_rules_nothing_is_looked_up(void **state) {
+    (void)state;
+    assert_true(routes_least_bytes == SIZE_MAX);
+    assert_int_equal(routes_threshold(0x1234, GIB, 5 * MIB), 5 * MIB);
+}
+
+static void a_call_with_a_rule_gets_a_mapping_and_others_a_run(void **state) {
+    bool zeroed;
+    (void)state;
+    assert_true(routes_set(0x4711, 2 * MIB));
+    void *ruled = big_take(3 * MIB, 1, 0x4711, &zeroed, NULL);
+    void *small = big_take(3 * MIB / 2, 1, 0x4711, &zeroed, NULL);
+    void *other = big_take(3 * MIB, 1, 0x4712, &zeroed, NULL);
+    assert_false(window_contains(ruled));
+    assert_true(window_contains(small)); // below the rule's size
+    assert_true(window_contains(other));
+    assert_true(big_give(ruled, NULL) && big_give(small, NULL) && big_give(other, NULL));
+}
+
+static void a_rule_can_be_changed(void **state) {
+    (void)state;
+    assert_true(routes_set(0x99, 8 * MIB));
+    assert_true(routes_set(0x99, 4 * MIB));
+    assert_int_equal(routes_find(0x99, 1), 4 * MIB);
+    assert_int_equal(routes_threshold(0x99, MIB, 32 * MIB), 32 * MIB); // below the least of all
+}
+
+static void the_table_has_room_for_so_many_and_no_more(void **state) {
+    unsigned set = 0;
+    (void)state;
+    for (uintptr_t site = 0x10000; site < 0x10000 + 10 * ROUTES_MOST; site += 8)
+        set += routes_set(site, site);
+    assert_int_equal(set, ROUTES_MOST - 2); // those of the tests before
+    for (uintptr_t site = 0x10000; site < 0x10000 + 10 * ROUTES_MOST; site += 8) {
+        size_t found = routes_find(site, 1);
+        assert_true(found == (site < 0x10000 + 8 * (uintptr_t)set ? site : 1));
+    }
+    assert_false(routes_set(0, MIB));
+    assert_int_equal(routes_find(0x4711, 1), 2 * MIB);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_rules_nothing_is_looked_up),
+        cmocka_unit_test(a_call_with_a_rule_gets_a_mapping_and_others_a_run),
+        cmocka_unit_test(a_rule_can_be_changed),
+        cmocka_unit_test(the_table_has_room_for_so_many_and_no_more),
+    };
+    return cmocka_run_group_tests_name("routes", tests, start, NULL);
+}

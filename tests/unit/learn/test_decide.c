@@ -1,0 +1,231 @@
+// What is decided follows from what was observed; the file gets what was learned, and nothing else. Each test is a
+// process: a program's decisions are made once.
+#include "unit/unit.h"
+
+#include "learn/decide.h"
+#include "sample/sizes.h"
+
+enum { BLOCKS = 50000 };
+static struct snapshot base;
+static struct observation seen;
+
+static void begin(void) {
+    MUST(heap_process_start());
+    heap_default_snapshot(&base);
+    seen.now_ns = SECOND_NS;
+    seen.threads = 1;
+    seen.in_use_bytes = 64 * MIB;
+    decide_start(&base, DECIDE_USUAL, seen.now_ns);
+}
+
+static bool step_later(uint64_t later_ns) {
+    bool soon;
+    seen.now_ns += later_ns;
+    return decide_step(&seen, &soon);
+}
+
+static bool has_spare(uint32_t bytes) {
+    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++)
+        if (decided.spare_bytes[i] == bytes)
+            return true;
+    return false;
+}
+
+// So many requests of a size were seen, and the program has so many blocks of its class.
+static void ask_for(size_t bytes, unsigned requests, unsigned blocks) {
+    for (unsigned i = 0; i < requests; i++)
+        sizes_note(bytes);
+    seen.classes[class_of(bytes)].refills = blocks / 10;
+    seen.classes[class_of(bytes)].refilled_blocks = blocks;
+}
+
+// ---- what a file says
+
+static void take_a_policy(void *unused) {
+    (void)unused;
+    begin();
+    unsigned index = class_of(4096);
+    learned.values[DECISION_retain_min] = (struct policy_value){.is_given = true, .value = 99 * MIB};
+    learned.classes[learned.class_count++].bytes = 1040;
+    learned.closed[learned.closed_count++].bytes = 1280;
+    learned.closed[learned.closed_count++].bytes = 1281; // no class has that size
+    learned.depths[learned.depth_count++] = (struct policy_depth){4096, 9};
+    learned.depths[learned.depth_count++] = (struct policy_depth){4097, 9};
+    decide_take_policy();
+    MUST(decided.retain_min == 99 * MIB && decided.retain_share == base.retain_share);
+    MUST(has_spare(1040));
+    MUST(decided.closed[class_of(1280)] == 1);
+    MUST(decided.depth[index] == 9 && decided.batch[index] == 5);
+    unsigned differing = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        differing += decided.depth[i] != base.depth[i] || decided.closed[i] != 0;
+    MUST(differing == 2);
+}
+
+static void a_files_decisions_are_taken_over(void **state) {
+    (void)state;
+    child_must_succeed(take_a_policy, NULL);
+}
+
+// ---- classes
+
+static void grow(void *unused) {
+    (void)unused;
+    begin();
+    ask_for(1040, 1000, BLOCKS);
+    MUST(step_later(10 * MS_NS));
+    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1040 && has_spare(1040));
+    MUST(learned.classes[0].evidence.gain_permille > 0 && strcmp(learned.classes[0].evidence.why, "rounding") == 0);
+    seen.classes[class_of(1040)].refilled_blocks *= 2;
+    MUST(!step_later(10 * MS_NS)); // once
+    MUST(learned.class_count == 1);
+}
+
+static void a_size_whose_class_grows_gets_one_of_its_own(void **state) {
+    (void)state;
+    child_must_succeed(grow, NULL);
+}
+
+static void stay_level(void *unused) {
+    (void)unused;
+    begin();
+    ask_for(1040, 0, BLOCKS);
+    MUST(!step_later(10 * MS_NS));
+    ask_for(1040, 1000, BLOCKS); // its sizes are known now
+    MUST(!step_later(10 * MS_NS));
+    MUST(learned.class_count == 0 && !has_spare(1040));
+    decide_note(seen.now_ns);
+    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1040);
+}
+
+static void one_whose_class_does_not_grow_gets_it_in_the_next_run(void **state) {
+    (void)state;
+    child_must_succeed(stay_level, NULL);
+}
+
+static void ask_for_little(void *unused) {
+    (void)unused;
+    begin();
+    ask_for(1040, 1000, 1000);   // saves a hundred KiB
+    ask_for(5120, 1000, BLOCKS); // saves nothing
+    MUST(!step_later(10 * MS_NS));
+    decide_note(seen.now_ns);
+    MUST(learned.class_count == 0);
+}
+
+static void what_saves_little_gets_none(void **state) {
+    (void)state;
+    child_must_succeed(ask_for_little, NULL);
+}
+
+// ---- memory and depths
+
+static void refault(void *unused) {
+    (void)unused;
+    begin();
+    MUST(!step_later(100 * MS_NS));
+    for (unsigned i = 0; i < 3; i++) {
+        seen.refaulted_bytes += 40 * MIB;
+        seen.allowance_bytes = 40 * MIB;
+        MUST(step_later(100 * MS_NS) == (i == 0)); // a change, once
+    }
+    MUST(decided.allowance_least == 40 * MIB);
+    decide_note(seen.now_ns);
+    const struct policy_value *row = &learned.values[DECISION_allowance_least];
+    MUST(row->is_given && row->value == 40 * MIB && strcmp(row->evidence.why, "refaults") == 0);
+    MUST(row->evidence.windows == 4);
+}
+
+static void memory_that_is_needed_again_is_held(void **state) {
+    (void)state;
+    child_must_succeed(refault, NULL);
+}
+
+static void move_batches(void *unused) {
+    (void)unused;
+    begin();
+    unsigned index = class_of(2048);
+    seen.classes[index].refills = 1;
+    step_later(100 * MS_NS);
+    seen.classes[index].refills += 100000;
+    MUST(!step_later(100 * MS_NS)); // depths wander, which is no change
+    MUST(decided.depth[index] > base.depth[index]);
+    decide_note(seen.now_ns);
+    MUST(learned.depth_count == 1 && learned.depths[0].bytes == 2048);
+    MUST(learned.depths[0].depth == decided.depth[index]);
+    decide_note(seen.now_ns); // again, as after a fork
+    MUST(learned.depth_count == 1);
+}
+
+static void a_stack_that_is_often_empty_becomes_deeper(void **state) {
+    (void)state;
+    child_must_succeed(move_batches, NULL);
+}
+
+// ---- what is noted
+
+static void note_nothing(void *unused) {
+    (void)unused;
+    begin();
+    decide_note(seen.now_ns);
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        MUST(!learned.values[i].is_given);
+    MUST(learned.class_count == 0 && learned.depth_count == 0);
+}
+
+static void where_nothing_was_learned_nothing_is_noted(void **state) {
+    (void)state;
+    child_must_succeed(note_nothing, NULL);
+}
+
+static void note_settings(void *unused) {
+    (void)unused;
+    begin();
+    base.thread_bytes = 16 * MIB; // as a profile has it
+    base.purge_delay = 1000;      // as an option says
+    decide_start(&base, DECIDE_USUAL, seen.now_ns);
+    decide_note(seen.now_ns);
+    MUST(!learned.values[DECISION_thread_bytes].is_given && !learned.values[DECISION_purge_delay].is_given);
+}
+
+static void what_the_user_set_is_not_noted_as_learned(void **state) {
+    (void)state;
+    child_must_succeed(note_settings, NULL);
+}
+
+static void note_what_the_file_said(void *unused) {
+    static struct policy file;
+    (void)unused;
+    begin();
+    file.runs = 1;
+    file.classes[file.class_count++] = (struct policy_class){1040, {4, 75, 9, "rounding"}};
+    file.values[DECISION_retain_min] = (struct policy_value){true, 99 * MIB, {4, 75, 9, "refaults"}};
+    learned = file;
+    decide_take_policy();
+    learned.runs = 1;
+    decide_note(seen.now_ns);
+    policy_merge(&file, &learned);
+    MUST(file.runs == 2 && file.class_count == 1 && file.classes[0].evidence.gain_permille == 75);
+    MUST(file.classes[0].evidence.windows == 4); // this run has seen none
+    MUST(file.values[DECISION_retain_min].evidence.windows == 4);
+}
+
+static void evidence_of_the_file_is_not_counted_again(void **state) {
+    (void)state;
+    child_must_succeed(note_what_the_file_said, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_files_decisions_are_taken_over),
+        cmocka_unit_test(a_size_whose_class_grows_gets_one_of_its_own),
+        cmocka_unit_test(one_whose_class_does_not_grow_gets_it_in_the_next_run),
+        cmocka_unit_test(what_saves_little_gets_none),
+        cmocka_unit_test(memory_that_is_needed_again_is_held),
+        cmocka_unit_test(a_stack_that_is_often_empty_becomes_deeper),
+        cmocka_unit_test(where_nothing_was_learned_nothing_is_noted),
+        cmocka_unit_test(what_the_user_set_is_not_noted_as_learned),
+        cmocka_unit_test(evidence_of_the_file_is_not_counted_again),
+    };
+    return cmocka_run_group_tests_name("decide", tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+// The learner in a process: what modes, options, files and the user have to say, and what is left at the end. Each test
+// is a process of its own: the library starts once.
+#include "unit/unit.h"
+
+#include "learn/learn.h"
+#include "sys/options.h"
+#include "unit/heap/heaps.h"
+
+static char path[64];
+
+static void start_with(const char *mode, const char *profile) {
+    setenv("HAKMEM_MODE", mode, 1);
+    setenv("HAKMEM_PROFILE", profile, 1);
+    learn_start();
+}
+
+// Allocates as the interface does.
+static void work(unsigned calls) {
+    for (unsigned i = 0; i < calls; i++) {
+        if (stack_pop(class_of(1000)) != NULL)
+            continue;
+        uint64_t begin_ns = learn_begin();
+        struct heap *heap = heap_enter();
+        MUST(heap_refill(class_of(1000)) != NULL);
+        heap_leave(heap);
+        learn_look(begin_ns);
+    }
+}
+
+static void name_file(void) {
+    snprintf(path, sizeof path, "/tmp/hakmem-learn-%d.policy", (int)getpid());
+    setenv("HAKMEM_POLICY", path, 1);
+}
+
+static void remove_file(void) {
+    char lock[80];
+    snprintf(lock, sizeof lock, "%s.lock", path);
+    unlink(path);
+    unlink(lock);
+}
+
+// The number behind "runs" in the file; 0: there is no file.
+static unsigned runs_in_file(void) {
+    char text[4096] = "";
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    MUST(strstr(text, "\nend\n") != NULL && strstr(text, "\nruns ") != NULL);
+    return (unsigned)strtoul(strstr(text, "\nruns ") + 6, NULL, 10);
+}
+
+// ---- the beginning
+
+static void start_in_mode(void *mode) {
+    bool learns = strcmp(mode, "learning") == 0 || strcmp(mode, "research") == 0;
+    start_with(mode, "none");
+    MUST((learn_is_on != 0) == learns);
+    work(1000);
+    MUST((learn_begin_slow() == 0 || learns) && heap_mine() != NULL);
+}
+
+static void two_modes_learn(void **state) {
+    const char *const modes[] = {"minimal", "fast", "balanced", "learning", "research"};
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(modes); i++)
+        child_must_succeed(start_in_mode, (void *)(uintptr_t)modes[i]);
+}
+
+static void start_fast_for_batches(void *unused) {
+    (void)unused;
+    setenv("HAKMEM_RETAIN_SHARE", "3", 1);
+    start_with("fast", "batch");
+    MUST(DECIDED(thread_bytes) == 32 * MIB); // the mode's
+    MUST(DECIDED(retain_min) == 1024 * GIB); // the profile's, above the mode's
+    MUST(DECIDED(retain_share) == 3);        // the option's, above both
+    MUST(DECIDED(allowance_least) == 0);     // the default
+    MUST(snapshot_now()->depth[CLASS_FIRST] > 0);
+}
+
+static void profiles_win_over_modes_and_options_over_both(void **state) {
+    (void)state;
+    child_must_succeed(start_fast_for_batches, NULL);
+}
+
+static void obey(void *unused) {
+    (void)unused;
+    learn_obey_user(DECISION_retain_min, 77 * MIB); // starts it, if need be
+    MUST(DECIDED(retain_min) == 77 * MIB);
+    start_with("fast", "batch"); // too late: it has started
+    MUST(DECIDED(retain_min) == 77 * MIB && DECIDED(thread_bytes) == STACK_THREAD_BYTES);
+}
+
+static void the_user_may_decide_before_anybody_else(void **state) {
+    (void)state;
+    child_must_succeed(obey, NULL);
+}
+
+static void obey_while_learning(void *unused) {
+    (void)unused;
+    start_with("learning", "none");
+    work(1000);
+    learn_obey_user(DECISION_retain_min, 77 * MIB);
+    work(100000);
+    MUST(DECIDED(retain_min) == 77 * MIB);
+}
+
+static void the_users_decision_outlives_what_is_learned(void **state) {
+    (void)state;
+    child_must_succeed(obey_while_learning, NULL);
+}
+
+static void start_with_a_file(void *mode) {
+    name_file();
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs("hakmem-policy 1\nretain_min 99614720\nclass 1040\ndepth 4096 9\nend\n", file);
+    fclose(file);
+    start_with(mode, "none");
+    remove_file();
+    MUST(DECIDED(retain_min) == 99614720);
+    MUST(class_bytes(class_of(1040)) == 1040 && class_bytes(class_of(1041)) > 1041);
+    MUST(snapshot_now()->depth[class_of(4096)] == 9);
+    work(1000);
+}
+
+static void a_files_decisions_are_in_force_from_the_start(void **state) {
+    (void)state;
+    child_must_succeed(start_with_a_file, "balanced");
+    child_must_succeed(start_with_a_file, "learning");
+    child_must_succeed(start_with_a_file, "research");
+}
+
+// ---- the end
+
+static void end_in_mode(void *mode) {
+    bool learns = strcmp(mode, "learning") == 0;
+    name_file();
+    start_with(mode, "none");
+    work(10000);
+    learn_end();
+    unsigned runs = runs_in_file();
+    remove_file();
+    MUST(runs == learns);
+}
+
+static void a_process_that_learns_leaves_a_file(void **state) {
+    (void)state;
+    child_must_succeed(end_in_mode, "learning");
+    child_must_succeed(end_in_mode, "balanced");
+}
+
+static void end_at_once(void *unused) {
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    learn_end();
+    MUST(runs_in_file() == 0);
+}
+
+static void one_that_has_seen_nothing_leaves_none(void **state) {
+    (void)state;
+    child_must_succeed(end_at_once, NULL);
+}
+
+static void end_family(void *unused) {
+    int status;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    work(10000);
+    for (unsigned i = 0; i < 4; i++) { // two of them work
+        pid_t child = fork();
+        if (child == 0) {
+            usleep(20000); // a look is due
+            work(i % 2 == 0 ? 10000 : 0);
+            learn_end();
+            _exit(0);
+        }
+        MUST(waitpid(child, &status, 0) == child && status == 0);
+        MUST(runs_in_file() == 1 + i / 2);
+    }
+    learn_end();
+    unsigned runs = runs_in_file();
+    remove_file();
+    MUST(runs == 3);
+}
+
+static void fork_children_that_work_are_runs_of_their_own(void **state) {
+    (void)state;
+    child_must_succeed(end_family, NULL);
+}
+
+// ---- several threads
+
+static void *work_in_thread(void *unused) {
+    (void)unused;
+    work(20000);
+    return NULL;
+}
+
+static void learn_from_threads(void *unused) {
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    threads_run(4, work_in_thread);
+    learn_end();
+    unsigned runs = runs_in_file();
+    remove_file();
+    MUST(runs == 1);
+}
+
+static void threads_learn_together(void **state) {
+    (void)state;
+    child_must_succeed(learn_from_threads, NULL);
+}
+
+static uint32_t stop;
+
+static void *obey_for_ever(void *unused) {
+    (void)unused;
+    for (size_t i = 0; load_relaxed(&stop) == 0; i++)
+        learn_obey_user(DECISION_retain_min, i);
+    return NULL;
+}
+
+static void fork_while_another_decides(void *unused) {
+    pthread_t thread;
+    int status;
+    (void)unused;
+    start_with("balanced", "none");
+    work(1);
+    MUST(pthread_create(&thread, NULL, obey_for_ever, NULL) == 0);
+    for (unsigned i = 0; i < 300; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(10);
+            learn_obey_user(DECISION_retain_min, 5); // nobody has the lock
+            _exit(DECIDED(retain_min) == 5 ? 0 : 1);
+        }
+        MUST(waitpid(child, &status, 0) == child && status == 0);
+    }
+    store_relaxed(&stop, 1u);
+    MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void a_fork_child_may_decide_whoever_decided_meanwhile(void **state) {
+    (void)state;
+    child_must_succeed(fork_while_another_decides, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_modes_learn),
+        cmocka_unit_test(profiles_win_over_modes_and_options_over_both),
+        cmocka_unit_test(the_user_may_decide_before_anybody_else),
+        cmocka_unit_test(the_users_decision_outlives_what_is_learned),
+        cmocka_unit_test(a_files_decisions_are_in_force_from_the_start),
+        cmocka_unit_test(a_process_that_learns_leaves_a_file),
+        cmocka_unit_test(one_that_has_seen_nothing_leaves_none),
+        cmocka_unit_test(fork_children_that_work_are_runs_of_their_own),
+        cmocka_unit_test(threads_learn_together),
+        cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
+    };
+    return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
+}

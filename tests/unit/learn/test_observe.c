@@ -1,0 +1,174 @@
+// What is observed agrees with what the program does, by all threads, living and ended.
+#include "unit/unit.h"
+
+#include "learn/observe.h"
+#include "unit/heap/heaps.h"
+
+enum { BLOCKS = 3000 };
+static void *blocks[BLOCKS];
+static struct observation seen;
+
+static const struct observation *look(void) {
+    struct heap *heap = heap_enter();
+    observe(&seen, 4711);
+    heap_leave(heap);
+    return &seen;
+}
+
+static uint64_t out(unsigned class_index) {
+    return observed_out_blocks(look(), class_index);
+}
+
+static void blocks_that_the_program_has_are_seen(void **state) {
+    unsigned index = class_of(1000);
+    (void)state;
+    uint64_t before = out(index);
+    allocate_many(index, blocks, BLOCKS);
+    assert_int_equal(out(index), before + BLOCKS);
+    release_many(blocks, BLOCKS / 3);
+    assert_int_equal(out(index), before + BLOCKS - BLOCKS / 3);
+    release_many(blocks + BLOCKS / 3, BLOCKS - BLOCKS / 3);
+    assert_int_equal(out(index), before);
+    assert_int_equal(seen.now_ns, 4711);
+}
+
+static void all_classes_add_up(void **state) {
+    (void)state;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        allocate_many(i, blocks, 20);
+        assert_int_equal(out(i), 20);
+        assert_int_equal(seen.classes[i].cached_blocks + 20,
+                         seen.classes[i].refilled_blocks - seen.classes[i].flushed_blocks);
+        release_many(blocks, 20);
+        assert_int_equal(out(i), 0);
+    }
+}
+
+static void batches_are_counted(void **state) {
+    unsigned index = class_of(3000);
+    (void)state;
+    struct observed_class before = look()->classes[index];
+    allocate_many(index, blocks, BLOCKS);
+    release_many(blocks, BLOCKS);
+    struct observed_class after = look()->classes[index];
+    assert_in_range(after.refills - before.refills, BLOCKS / STACK_MAX_BATCH, BLOCKS);
+    assert_in_range(after.flushes - before.flushes, BLOCKS / STACK_MAX_DEPTH, BLOCKS);
+    assert_in_range(after.refilled_blocks - before.refilled_blocks, BLOCKS - STACK_MAX_DEPTH, BLOCKS + STACK_MAX_DEPTH);
+}
+
+// ---- several threads
+
+static pthread_barrier_t barrier;
+
+static void *allocate_and_wait(void *number) {
+    allocate_many(class_of(700), blocks + 100 * (uintptr_t)number, 100);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+static void threads_are_counted_while_they_live_and_their_blocks_longer(void **state) {
+    pthread_t threads[4];
+    unsigned index = class_of(700);
+    (void)state;
+    pthread_barrier_init(&barrier, NULL, 5);
+    unsigned alone = look()->threads;
+    for (uintptr_t i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, allocate_and_wait, (void *)i), 0);
+    pthread_barrier_wait(&barrier);
+    assert_int_equal(out(index), 400);
+    assert_int_equal(seen.threads, alone + 4);
+    pthread_barrier_wait(&barrier);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(out(index), 400);
+    assert_int_equal(seen.threads, alone);
+    release_many(blocks, 400);
+    assert_int_equal(out(index), 0);
+}
+
+static void *free_all(void *unused) {
+    (void)unused;
+    release_many(blocks, BLOCKS);
+    return NULL;
+}
+
+// Of small blocks too, which go back to the thread that holds them, and are counted by one that never refilled.
+static void blocks_freed_by_a_thread_that_only_frees_are_seen(void **state) {
+    const size_t sizes[] = {16, 32, 48, 64, 1000, 20000};
+    pthread_t thread;
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++) {
+        unsigned index = class_of(sizes[i]);
+        uint64_t before = out(index);
+        allocate_many(index, blocks, BLOCKS);
+        assert_int_equal(pthread_create(&thread, NULL, free_all, NULL), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(out(index), before);
+    }
+}
+
+static void *free_few_and_wait(void *unused) {
+    (void)unused;
+    release_many(blocks, 10);
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+// It has neither refilled nor flushed any: they lie in its stack or its outbox.
+static void blocks_that_a_thread_keeps_after_its_first_frees_are_seen(void **state) {
+    const size_t sizes[] = {32, 64, 1000};
+    pthread_t thread;
+    (void)state;
+    pthread_barrier_init(&barrier, NULL, 2);
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++) {
+        unsigned index = class_of(sizes[i]);
+        uint64_t before = out(index);
+        allocate_many(index, blocks, 10);
+        assert_int_equal(pthread_create(&thread, NULL, free_few_and_wait, NULL), 0);
+        pthread_barrier_wait(&barrier);
+        uint64_t after = out(index);
+        pthread_barrier_wait(&barrier);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(after, before);
+    }
+}
+
+// ---- memory
+
+static void memory_in_use_and_retained_is_seen(void **state) {
+    bool clean;
+    (void)state;
+    size_t in_use = look()->in_use_bytes;
+    size_t first = runs_take(64, 1, &clean);
+    assert_int_equal(look()->in_use_bytes, in_use + 64 * SLICE_BYTES);
+    memset(window_address(first), 1, 64 * SLICE_BYTES);
+    runs_give(first, 64);
+    assert_int_equal(look()->in_use_bytes, in_use);
+    assert_true(seen.retained_bytes >= 64 * SLICE_BYTES);
+    heap_trim(0);
+    assert_int_equal(look()->retained_bytes, 0);
+    assert_true(seen.purged_bytes >= 64 * SLICE_BYTES && seen.purges > 0);
+}
+
+static void more_gone_than_came_is_none(void **state) {
+    struct observation odd = {0};
+    (void)state;
+    odd.classes[CLASS_FIRST].flushed_blocks = 5; // counted while others went on
+    assert_int_equal(observed_out_blocks(&odd, CLASS_FIRST), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(blocks_that_a_thread_keeps_after_its_first_frees_are_seen), // in a heap nobody used before
+        cmocka_unit_test(all_classes_add_up),
+        cmocka_unit_test(blocks_that_the_program_has_are_seen),
+        cmocka_unit_test(batches_are_counted),
+        cmocka_unit_test(threads_are_counted_while_they_live_and_their_blocks_longer),
+        cmocka_unit_test(blocks_freed_by_a_thread_that_only_frees_are_seen),
+        cmocka_unit_test(memory_in_use_and_retained_is_seen),
+        cmocka_unit_test(more_gone_than_came_is_none),
+    };
+    return cmocka_run_group_tests_name("observe", tests, start_heap, NULL);
+}

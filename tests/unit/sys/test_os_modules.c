@@ -1,0 +1,43 @@
+// Where modules lie: the executable by its own name, libraries by theirs, nothing else.
+#include "unit/unit.h"
+
+#include <dlfcn.h>
+
+#include "sys/os.h"
+
+static void the_executable_is_found_by_its_name(void **state) {
+    char name[256];
+    uintptr_t base;
+    Dl_info info;
+    (void)state;
+    os_program_name(name, sizeof name);
+    assert_true(os_find_module(name, &base));
+    assert_true(dladdr((void *)(uintptr_t)the_executable_is_found_by_its_name, &info) != 0);
+    assert_true(base == (uintptr_t)info.dli_fbase || base == 0); // 0: linked to a fixed place
+}
+
+static void a_library_is_found_by_its_file_name(void **state) {
+    uintptr_t base;
+    Dl_info info;
+    (void)state;
+    assert_true(dladdr((void *)(uintptr_t)fflush, &info) != 0);
+    assert_true(os_find_module("libc.so.6", &base));
+    assert_int_equal(base, (uintptr_t)info.dli_fbase);
+}
+
+static void what_is_not_loaded_is_not_found(void **state) {
+    uintptr_t base;
+    (void)state;
+    assert_false(os_find_module("libc.so", &base));
+    assert_false(os_find_module("", &base));
+    assert_false(os_find_module("/usr/lib/x86_64-linux-gnu/libc.so.6", &base));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_executable_is_found_by_its_name),
+        cmocka_unit_test(a_library_is_found_by_its_file_name),
+        cmocka_unit_test(what_is_not_loaded_is_not_found),
+    };
+    return cmocka_run_group_tests_name("os_modules", tests, NULL, NULL);
+}
