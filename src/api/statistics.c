@@ -297,6 +297,15 @@ void statistics_say_text(struct report *report) {
     statistics_end(heap);
 }
 
+// The largest block that is too small for what the class serves first.
+static size_t bytes_below(unsigned class_index) {
+    size_t below = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        if (class_bytes(i) < class_bytes(class_index) && class_bytes(i) > below)
+            below = class_bytes(i);
+    return below;
+}
+
 void statistics_say_xml_sizes(struct report *report) {
     struct heap *heap = statistics_begin();
     sum_all();
@@ -304,7 +313,7 @@ void statistics_say_xml_sizes(struct report *report) {
         if (sums.classes[i].cached_blocks == 0)
             continue;
         report_text(report, "  <size from=\"");
-        report_number(report, i == 0 ? 1 : class_bytes(i - 1) + 1);
+        report_number(report, bytes_below(i) + 1);
         report_text(report, "\" to=\"");
         report_number(report, class_bytes(i));
         report_text(report, "\" total=\"");

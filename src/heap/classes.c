@@ -43,12 +43,16 @@ void heap_place_spares(struct snapshot *snapshot, const uint32_t *bytes, unsigne
             snapshot_default_depth(snapshot, class_of_spare(i), snapshot->spare_bytes[i]);
 }
 
-// The stacks that threads have of a class hold other sizes from now on.
-static void count_grants_anew(unsigned class_index, size_t old_bytes, size_t bytes) {
+// The stacks that threads have of a class are empty, and too deep for larger blocks: they go. Their threads may read
+// these tops meanwhile, and find an empty stack as before.
+static void take_stacks(unsigned class_index) {
     for (struct list *node = registry.all.next; node != &registry.all; node = node->next) {
         struct heap *heap = LIST_OWNER(node, struct heap, link);
         CHECK(heap->classes[class_index].parked == NULL);
-        heap->granted_bytes += heap->classes[class_index].depth * (bytes - old_bytes);
+        if (heap->classes[class_index].depth == 0 || heap->stacks == NULL)
+            continue;
+        heap_set_depth(heap, class_index, 0);
+        store_relaxed(&heap->shadow[class_index], CONSTANT_TOP); // Y1
     }
 }
 
@@ -67,7 +71,7 @@ static void change_spare(unsigned class_index, size_t bytes) {
     if (bytes == old_bytes) {
         size_class_open(class_index);
     } else if (may_become(class_index, bytes)) {
-        count_grants_anew(class_index, old_bytes, bytes);
+        take_stacks(class_index);
         size_class_make(class_index, bytes);
     }
 }
@@ -93,10 +97,26 @@ static bool is_as_wanted(const struct snapshot *snapshot) {
     return true;
 }
 
+static bool is_wholly_free(struct slab *slab, void *unused) {
+    (void)unused;
+    return slab_is_wholly_free(slab);
+}
+
+// Of a closed class nobody will ask again: the last slab, which a depot keeps otherwise, goes too.
+static void give_idle_slabs(unsigned class_index) {
+    unsigned left = load_relaxed(&depots[class_index].slabs);
+    struct slab *slab;
+    while ((slab = depot_lease_wanted(class_index, is_wholly_free, NULL, &left)) != NULL)
+        slab_give_back(slab);
+}
+
 bool heap_change_classes(void) {
     const struct snapshot *snapshot = snapshot_now();
     if (is_as_wanted(snapshot))
         return true;
+    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++)
+        if (!size_class_is_open(class_of_spare(i)))
+            give_idle_slabs(class_of_spare(i));
     if (!heap_try_stop_others())
         return false;
     for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++)

@@ -7,7 +7,8 @@
 // F3. A thread that does not come out (a signal handler keeps it there) is waited for FORK_PATIENCE_MS long. Then the
 //     child does without its heap, and with what it had in hand lost.
 // F4. A thread that is shut out for GATE_PATIENCE_MS goes in all the same, and F3 is what the child does then: the
-//     forking thread may be waiting for a lock of another library that this one holds.
+//     forking thread may be waiting for a lock of another library that this one holds. One that changes size classes
+//     waits for nobody: it is waited for.
 #include "big/cache.h"
 #include "heap/helper.h"
 #include "heap/registry.h"
@@ -54,6 +55,7 @@ void heap_fork_prepare(void) {
 
 void heap_let_others(void) {
     for_each_other(gate_open);
+    store_relaxed(&registry.changes_rows, 0u); // as in heap_try_stop_others
     // release: who sees the new turn sees the gates open; pairs with heap_enter_later
     store_release(&registry.fork_turn, registry.fork_turn + 1);
     registry_leave_spare();
@@ -64,6 +66,7 @@ bool heap_try_stop_others(void) {
     const struct heap *mine = thread_stacks.heap;
     if (!registry_try_enter_spare()) // F1; a thread that forks may be waiting for us
         return false;
+    store_relaxed(&registry.changes_rows, 1u); // before the gates are shut; read by who finds its own shut
     for (struct list *node = registry.all.next; node != &registry.all; node = node->next) {
         struct heap *heap = LIST_OWNER(node, struct heap, link);
         if (heap == mine || heap->stacks == NULL || gate_try_shut(heap))

@@ -66,7 +66,7 @@ static void heap_empty_stack(struct heap *heap, unsigned class_index) {
 static void heap_look_at(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     unsigned blocks = heap_stack_blocks(heap, class_index);
-    if (heap_only_frees(heap, class_index))
+    if (heap_only_frees(heap, class_index) || !size_class_is_open(class_index)) // C3
         heap_empty_stack(heap, class_index);
     else if (blocks == own->idle_blocks && own->parked != NULL)
         heap_flush_idle_parked(heap, class_index);

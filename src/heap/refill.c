@@ -160,7 +160,19 @@ static void *heap_take_near(struct heap *heap, unsigned class_index) {
     return NULL;
 }
 
+// Of a stack that is not empty: another class served the request when its thread looked at the stack (H6).
+static void *heap_take_stacked(struct heap *heap, unsigned class_index) {
+    void **newest = heap->stacks->top[class_index] - 1;
+    void *block = *newest;
+    if (block != NULL)
+        store_relaxed(&heap->stacks->top[class_index], newest);
+    return block;
+}
+
 static void *heap_refill_own(struct heap *heap, unsigned class_index) {
+    void *stacked = heap_take_stacked(heap, class_index);
+    if (UNLIKELY(stacked != NULL))
+        return stacked;
     if (UNLIKELY(load_relaxed(&registry.orphan_count) != 0))
         heap_adopt_orphan();
     heap_look_around(heap, class_index);
@@ -200,8 +212,9 @@ void *heap_refill_zeroed(unsigned class_index, bool *zeroed) {
     struct heap *heap = heap_enter();
     void *block = NULL;
     if (heap != NULL) {
+        block = heap_is_sampling(heap) ? heap_window_pop(heap, class_index) : NULL; // Y2
         heap_show_tops(heap);
-        block = heap_take_one_zeroed(heap, class_index, zeroed);
+        block = block != NULL ? block : heap_take_one_zeroed(heap, class_index, zeroed);
         heap_hide_tops(heap);
     }
     heap_leave(heap);

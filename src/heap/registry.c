@@ -210,7 +210,7 @@ static NOINLINE void heap_enter_later(struct heap *heap) {
         if (swap_acquire(&heap->gate, outside, GATE_INSIDE)) // acquire: none before; see heap_leave
             return;
         uint32_t shut = GATE_SHUT;
-        if (!os_wait_for(&registry.fork_turn, turn, GATE_PATIENCE_MS) &&
+        if (!os_wait_for(&registry.fork_turn, turn, GATE_PATIENCE_MS) && load_relaxed(&registry.changes_rows) == 0 &&
             swap_acquire(&heap->gate, shut, GATE_INSIDE)) // F4 in fork.c; acquire: as above
             return;
     }

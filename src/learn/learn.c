@@ -55,10 +55,12 @@ void learn_start(void) {
 
 void learn_obey_user(enum decision decision, size_t value) {
     learn_start();
+    struct heap *heap = heap_enter(); // fork waits for who is inside, and so for the lock
     lock_acquire(&learn_lock);
     learn_pin(decision, value);
     learn_publish(cycle_shown());
     lock_release(&learn_lock);
+    heap_leave(heap);
 }
 
 // The time of the next look: later the longer the program runs, and the more looks cost.

@@ -1,7 +1,7 @@
 // Learning: observes, asks the policy, and alone publishes what it decides.
 //
-// L1 of learning is kept by design: nothing here runs on the fast path. learn_look is called where a slow call ends,
-// outside of the thread's heap, and looks at the clock now and then.
+// Nothing here runs on the fast path. learn_look is called where a slow call ends,
+// and looks at the clock now and then.
 #ifndef LEARN_LEARN_H
 #define LEARN_LEARN_H
 

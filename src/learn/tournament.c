@@ -6,7 +6,7 @@
 
 #define ARMS 12
 #define TOURNAMENT_LEAST_CALLS 8    // for big blocks in a window, for it to count
-#define TOURNAMENT_SETTLED_GAMES 12 // without another champion, once all have played
+#define TOURNAMENT_SETTLED_GAMES 40 // without another champion, once all have played
 
 static const size_t thresholds[ARMS] = {512 * KIB, 768 * KIB, MIB,     1536 * KIB, 2 * MIB,  3 * MIB,
                                         4 * MIB,   6 * MIB,   8 * MIB, 16 * MIB,   24 * MIB, BIG_THRESHOLD_MAX_BYTES};

@@ -8,6 +8,6 @@ void sizes_fade(void) {
     for (unsigned i = 0; i < CLASS_MAP_COUNT; i++) {
         uint32_t seen = load_relaxed(&sizes_seen[i]);
         if (seen > 0)
-            shared_add(&sizes_seen[i], -((seen + 1) / 2)); // others add meanwhile
+            shared_add(&sizes_seen[i], -(seen - seen / 2)); // others add meanwhile
     }
 }

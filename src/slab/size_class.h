@@ -5,9 +5,9 @@
 //     time (relaxed atomic bytes), since every value they take fits. The code that reads it never changes.
 // C2. Powers of two from 16 B to 1 MiB are classes and are never closed: aligned requests rely on them, and take none
 //     of the spare ones.
-// C3. A class that is closed serves nobody new; what it has comes back in its own time. A spare one gets another size
-//     only when it has no slab, so that nobody has a block of it, and while no thread is inside a cold path (H6 in
-//     heap/heap.h); so a row is read without synchronization.
+// C3. A class that is closed serves nobody new but aligned requests; what it has comes back in its own time. A spare
+//     one gets another size only when it has no slab, so that nobody has a block of it, and while no thread is inside a
+//     cold path (H6 in heap/heap.h); so a row is read without synchronization.
 #ifndef SLAB_SIZE_CLASS_H
 #define SLAB_SIZE_CLASS_H
 

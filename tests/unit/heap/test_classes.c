@@ -155,6 +155,38 @@ static void a_refill_of_a_stack_that_has_blocks_takes_the_newest(void **state) {
     release_many(blocks, 10);
 }
 
+// Without anybody's help but that of the thread's own refills and flushes.
+static void a_class_of_small_blocks_that_was_in_use_gets_another_size(void **state) {
+    const size_t before = size_class_step(1100), after = size_class_step(50 * KIB);
+    (void)state;
+    change_spare_to(1, before);
+    for (unsigned i = 0; i < MANY; i++)
+        blocks[i] = ask(before);
+    change_spare_to(1, after);
+    release_many(blocks, MANY);
+    for (unsigned turn = 0; turn < 300; turn++) {
+        for (unsigned i = 0; i < MANY; i++)
+            blocks[i] = ask(turn % 2 == 0 ? 64 : 700);
+        release_many(blocks, MANY);
+    }
+    change_spare_to(1, after);
+    assert_int_equal(class_bytes(CLASS_COUNT + 1), after);
+}
+
+static void a_deep_stack_does_not_stay_deep_for_larger_blocks(void **state) {
+    (void)state;
+    change_spare_to(0, size_class_step(270));
+    allocate_many(CLASS_COUNT, blocks, MANY);
+    release_many(blocks, MANY);
+    heap_empty(heap_mine());
+    give_idle_slabs(CLASS_COUNT);
+    change_spare_to(0, size_class_step(900 * KIB));
+    release(ask(900 * KIB));
+    assert_int_equal(class_bytes(CLASS_COUNT), size_class_step(900 * KIB));
+    assert_true(heap_mine()->classes[CLASS_COUNT].depth <= STACK_START_LEAST);
+    assert_true(heap_mine()->granted_bytes <= STACK_THREAD_BYTES);
+}
+
 // ---- other threads
 
 static void *stay_inside(void *unused) {
@@ -317,6 +349,8 @@ int main(void) {
         EACH(fixed_classes_close_and_open_but_for_powers_of_two),
         EACH(sizes_get_places_among_the_spare_classes),
         EACH(a_refill_of_a_stack_that_has_blocks_takes_the_newest),
+        EACH(a_class_of_small_blocks_that_was_in_use_gets_another_size),
+        EACH(a_deep_stack_does_not_stay_deep_for_larger_blocks),
         EACH(nothing_changes_while_a_thread_is_inside_or_forks),
         EACH(a_thread_that_was_shut_out_asks_the_new_class),
         EACH(grants_of_all_threads_are_counted_anew),

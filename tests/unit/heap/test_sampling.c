@@ -120,6 +120,21 @@ static void last_in_is_first_out_whether_a_window_is_open_or_not(void **state) {
     release_many(out, out_count);
 }
 
+static void zeroed_blocks_come_from_the_stack_and_count_as_others(void **state) {
+    const size_t bytes = 40000;
+    bool zeroed;
+    (void)state;
+    void *block = ask(bytes);
+    release(block);
+    open_window(1);
+    assert_null(stack_pop(class_of(bytes)));
+    void *again = heap_refill_zeroed(class_of(bytes), &zeroed);
+    assert_ptr_equal(again, block); // as without a window
+    assert_false(zeroed);
+    assert_false(is_sampling());
+    release(again);
+}
+
 // ---- batches, trims, ends, forks
 
 static void a_stack_that_runs_empty_in_a_window_is_refilled(void **state) {
@@ -326,6 +341,7 @@ int main(void) {
         EACH(an_open_window_is_not_opened_again),
         EACH(tops_are_shown_until_the_last_who_asked_hides_them),
         EACH(last_in_is_first_out_whether_a_window_is_open_or_not),
+        EACH(zeroed_blocks_come_from_the_stack_and_count_as_others),
         EACH(a_stack_that_runs_empty_in_a_window_is_refilled),
         EACH(a_stack_that_is_full_in_a_window_is_flushed),
         EACH(blocks_are_neither_lost_nor_doubled_wherever_windows_begin_and_end),
