@@ -15,8 +15,9 @@ _Static_assert(sizeof(struct snapshot) % sizeof(snapshot_word) == 0, "copied wor
 
 // P2: somebody may still read what was here before.
 static void snapshot_copy(struct snapshot *to, const struct snapshot *from) {
+    snapshot_word *fields = (snapshot_word *)to;
     for (size_t i = 0; i < sizeof *to / sizeof(snapshot_word); i++)
-        store_relaxed((snapshot_word *)to + i, ((const snapshot_word *)from)[i]);
+        store_relaxed(&fields[i], ((const snapshot_word *)from)[i]);
 }
 
 void learn_publish(const struct snapshot *snapshot) {

@@ -5,8 +5,11 @@
 #include "sys/os.h"
 
 #define ARMS 12
-#define TOURNAMENT_LEAST_CALLS 8    // for big blocks in a window, for it to count
-#define TOURNAMENT_SETTLED_GAMES 40 // without another champion, once all have played
+#define TOURNAMENT_LEAST_CALLS 8 // for big blocks in a window, for it to count
+// It is settled after so many games, so many of them without another champion: all arms have played then, and the best
+// has had time to take the lead.
+#define TOURNAMENT_LEAST_GAMES 80
+#define TOURNAMENT_SETTLED_GAMES 32
 
 static const size_t thresholds[ARMS] = {512 * KIB, 768 * KIB, MIB,     1536 * KIB, 2 * MIB,  3 * MIB,
                                         4 * MIB,   6 * MIB,   8 * MIB, 16 * MIB,   24 * MIB, BIG_THRESHOLD_MAX_BYTES};
@@ -31,7 +34,7 @@ static bool is_settled(void) {
     for (unsigned i = 0; i < ARMS; i++)
         if (elo->arm[i].games == 0)
             return false;
-    return elo->games >= ARMS && elo->games - tournament.champion_games >= TOURNAMENT_SETTLED_GAMES;
+    return elo->games >= TOURNAMENT_LEAST_GAMES && elo->games - tournament.champion_games >= TOURNAMENT_SETTLED_GAMES;
 }
 
 static void begin(void) {

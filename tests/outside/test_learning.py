@@ -131,9 +131,10 @@ def test_odd_names_of_programs(learn, compile_program, file, name):
 
 
 def test_a_relative_name_is_that_of_the_start(learn, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
     learn("elsewhere", policy="here.policy", cwd=tmp_path)
     assert f"class {BYTES}" in lines_of(tmp_path / "here.policy")
-    assert not Path("/here.policy").exists()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 # --- what is not used --------------------------------------------------------------------------------------------------

@@ -180,11 +180,10 @@ def test_damage_is_told_with_file_and_line(invoke, write, text, said, words):
     assert done.output.count("hakmem:") == 1
 
 
-def test_bytes_that_are_no_text_are_told(invoke, tmp_path):
+def test_bytes_that_are_no_text_may_stand_in_comments(invoke, tmp_path):
     (tmp_path / "bad.policy").write_bytes(b"hakmem-policy 1\n# \xff\xfe\nclass 1040\nend\n")
     done = invoke("show", tmp_path / "bad.policy")
-    assert (done.exit_code == 2 and "bad.policy" in done.output) or "1040" in done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit)
+    assert done.exit_code == 0 and row_of(done.output, "class")  # they stand in a comment
 
 
 @pytest.mark.parametrize("words", [["show"], ["diff", "one"], ["merge"], ["frob"], ["show", "/no/such/file"], ["show", "/tmp"]])

@@ -1,6 +1,6 @@
 // Allocates and fills COUNT blocks of SIZE bytes, and prints its peak of resident memory in KiB.
-// Arguments: SIZE COUNT, then one of: nothing; children (four of them do it too, and end through exit); elsewhere (in
-// another working directory); cancelled (its last thread is cancelled while it exits, with 3).
+// Arguments: SIZE COUNT, then one of: nothing; children (four of them do it too, and end through exit); elsewhere (it
+// goes to the folder of that name); cancelled (its last thread is cancelled while it exits, with 3).
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ int main(int argc, char **argv) {
     ask_for(bytes, count);
     if (strcmp(way, "children") == 0)
         fork_children(bytes, count);
-    if (strcmp(way, "elsewhere") == 0 && chdir("/") != 0)
+    if (strcmp(way, "elsewhere") == 0 && chdir("elsewhere") != 0)
         return 1;
     printf("%ld\n", peak_kib());
     fflush(stdout);

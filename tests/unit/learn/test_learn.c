@@ -220,8 +220,10 @@ static uint32_t stop;
 
 static void *obey_for_ever(void *unused) {
     (void)unused;
-    for (size_t i = 0; load_relaxed(&stop) == 0; i++)
+    for (size_t i = 0; load_relaxed(&stop) == 0; i++) {
         learn_obey_user(DECISION_retain_min, i);
+        usleep(1);
+    }
     return NULL;
 }
 
@@ -232,7 +234,7 @@ static void fork_while_another_decides(void *unused) {
     start_with("balanced", "none");
     work(1);
     MUST(pthread_create(&thread, NULL, obey_for_ever, NULL) == 0);
-    for (unsigned i = 0; i < 300; i++) {
+    for (unsigned i = 0; i < 1000; i++) {
         pid_t child = fork();
         if (child == 0) {
             alarm(10);
