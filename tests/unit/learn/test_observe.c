@@ -135,6 +135,20 @@ static void blocks_that_a_thread_keeps_after_its_first_frees_are_seen(void **sta
     }
 }
 
+static void blocks_on_their_way_between_threads_are_nobodys(void **state) {
+    unsigned index = class_of(1000);
+    (void)state;
+    uint64_t before = out(index);
+    allocate_many(index, blocks, BLOCKS); // so much that some may be on their way
+    struct heap *heap = heap_enter();
+    assert_true(transfer_give(heap, index, blocks, 10));
+    heap_leave(heap);
+    assert_int_equal(transfer_blocks(index), 10);
+    assert_int_equal(out(index), before + BLOCKS - 10);
+    release_many(blocks + 10, BLOCKS - 10);
+    assert_int_equal(out(index), before);
+}
+
 // ---- memory
 
 static void memory_in_use_and_retained_is_seen(void **state) {
@@ -167,6 +181,7 @@ int main(void) {
         cmocka_unit_test(batches_are_counted),
         cmocka_unit_test(threads_are_counted_while_they_live_and_their_blocks_longer),
         cmocka_unit_test(blocks_freed_by_a_thread_that_only_frees_are_seen),
+        cmocka_unit_test(blocks_on_their_way_between_threads_are_nobodys),
         cmocka_unit_test(memory_in_use_and_retained_is_seen),
         cmocka_unit_test(more_gone_than_came_is_none),
     };

@@ -194,6 +194,16 @@ static void learning_anew_is_learning_from_the_beginning(void **state) {
     assert_int_equal(life.frozen, 2);
 }
 
+static void it_compares_with_the_sizes_since_it_was_frozen_last(void **state) {
+    (void)state;
+    freeze();
+    steps(1, sized(0, 1000));
+    assert_int_equal(steps(3, sized(100, 1000)), EVOLUTION_LEARN_ANEW);
+    freeze();
+    assert_int_equal(steps(10, sized(100, 1000)), EVOLUTION_GO_ON); // the usual ones now
+    assert_int_equal(steps(3, sized(0, 1000)), EVOLUTION_LEARN_ANEW);
+}
+
 static void distance_is_none_between_equals_and_one_between_strangers(void **state) {
     double one[EVOLUTION_SIZES] = {0.5, 0.5}, same[EVOLUTION_SIZES] = {0.5, 0.5}, half[EVOLUTION_SIZES] = {0.5, 0, 0.5};
     double strange[EVOLUTION_SIZES] = {0, 0, 0, [EVOLUTION_SIZES - 1] = 1};
@@ -263,6 +273,7 @@ int main(void) {
         cmocka_unit_test_setup(three_windows_of_other_sizes_in_a_row_wake_it, start),
         cmocka_unit_test_setup(sizes_are_compared_with_the_first_that_are_known, start),
         cmocka_unit_test_setup(learning_anew_is_learning_from_the_beginning, start),
+        cmocka_unit_test_setup(it_compares_with_the_sizes_since_it_was_frozen_last, start),
         cmocka_unit_test(distance_is_none_between_equals_and_one_between_strangers),
         cmocka_unit_test_setup(a_run_of_seconds_gets_through, start),
         cmocka_unit_test_setup(learning_is_over_in_two_minutes_whatever_happens, start),

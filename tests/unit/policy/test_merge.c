@@ -184,12 +184,16 @@ static void lists_that_are_full_stay_full(void **state) {
         into.sites[i].offset = i;
         other.sites[i].offset = 1000 + i;
     }
-    into.depth_count = other.depth_count = POLICY_DEPTHS_MOST;
-    into.site_count = other.site_count = POLICY_SITES_MOST;
+    into.depth_count = POLICY_DEPTHS_MOST - 1; // room for one
+    into.site_count = POLICY_SITES_MOST - 1;
+    other.depth_count = POLICY_DEPTHS_MOST;
+    other.site_count = POLICY_SITES_MOST;
     struct policy before = into;
     policy_merge(&into, &other);
-    assert_memory_equal(into.depths, before.depths, sizeof into.depths);
-    assert_memory_equal(into.sites, before.sites, sizeof into.sites);
+    assert_memory_equal(into.depths, before.depths, sizeof into.depths - sizeof into.depths[0]);
+    assert_memory_equal(into.sites, before.sites, sizeof into.sites - sizeof into.sites[0]);
+    assert_int_equal(into.depths[POLICY_DEPTHS_MOST - 1].bytes, other.depths[0].bytes);
+    assert_int_equal(into.sites[POLICY_SITES_MOST - 1].offset, other.sites[0].offset);
     assert_true(into.depth_count == POLICY_DEPTHS_MOST && into.site_count == POLICY_SITES_MOST);
 }
 

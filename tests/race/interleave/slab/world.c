@@ -3,6 +3,7 @@
 
 #include "big/cache.h"
 #include "heap/helper.h"
+#include "big/routes.h"
 #include "policy/snapshot.h"
 #include "region/meta.h"
 #include "slab/sparse.h"
@@ -132,6 +133,12 @@ _Static_assert(WORLD_SLICES == GROUPS * GROUP_SLICES, "the window is one group")
 
 struct window window;
 struct size_class size_classes[CLASS_END];
+size_t routes_least_bytes = SIZE_MAX;
+
+bool size_class_is_open(unsigned class_index) {
+    return class_index < CLASS_COUNT;
+}
+
 struct lock mapping_lock = LOCK_INIT(big);
 // Nor is the thread that purges what lies idle.
 void helper_start(void) {
