@@ -81,15 +81,17 @@ def read(path: Path) -> Policy:
     _run(["check", str(path)])
     facts = {"program": "", "build": "", "runs": "0", "seconds": "0"}
     lines = []
-    for text in path.read_text().splitlines()[1:]:
+    for text in path.read_text(errors="replace").split("\n")[1:]:
         words = text.partition("#")[0].split()
-        if not words or words[0] == "end":
+        if not words:
             continue
+        if words[0] == "end":
+            break
         if words[0] in facts:
             facts[words[0]] = words[1]
             continue
-        evidence = dict(word.split("=", 1) for word in words if "=" in word)
-        plain = [word for word in words if "=" not in word]
+        plain = words[:3 if words[0] in ("depth", "site") else 2]
+        evidence = dict(word.split("=", 1) for word in words[len(plain):])
         subject = plain[1] if words[0] in ("depth", "site") else ""
         lines.append(Line(words[0], subject, int(plain[-1]), evidence))
     return Policy(path, facts["program"], facts["build"], int(facts["runs"]), int(facts["seconds"]), tuple(lines))

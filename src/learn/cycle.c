@@ -6,6 +6,7 @@
 #include "sample/sizes.h"
 
 #define P99 0.99
+#define P99_LEAST_CALLS 100 // of fewer the estimate is that of a lower quantile
 
 static struct {
     struct evolution evolution;
@@ -89,7 +90,7 @@ static void act(enum evolution_act what) {
 void cycle_step(const struct observation *seen) {
     struct evolution_window past = {
         .now_ns = seen->now_ns,
-        .p99_ns = quantile_value(&cycle.latency),
+        .p99_ns = cycle.latency.count >= P99_LEAST_CALLS ? quantile_value(&cycle.latency) : 0,
         .cost = cycle.last.now_ns != 0 ? observed_cost(seen, &cycle.last) : 0,
         .has_changed = cycle.has_changed,
         .is_new = cycle.is_new,

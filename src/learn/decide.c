@@ -53,7 +53,18 @@ static unsigned class_with_bytes(uint32_t bytes) {
     return found;
 }
 
+// What is merged with the file at the end counts the looks of this run alone.
+static void forget_looks(void) {
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        learned.values[i].evidence.windows = 0;
+    for (unsigned i = 0; i < learned.class_count; i++)
+        learned.classes[i].evidence.windows = 0;
+    for (unsigned i = 0; i < learned.closed_count; i++)
+        learned.closed[i].evidence.windows = 0;
+}
+
 void decide_take_policy(void) {
+    forget_looks();
     policy_apply(&learned, &decided);
     place_classes();
     for (unsigned i = 0; i < learned.closed_count; i++) {
@@ -206,7 +217,7 @@ bool decide_step(const struct observation *seen, bool *soon) {
 static void note_value(enum decision decision, const char *why, uint64_t now_ns) {
     struct policy_value *row = &learned.values[decision];
     size_t value = *snapshot_field(&decided, decision);
-    row->is_given = value != decision_rows[decision].initial;
+    row->is_given = value != *snapshot_field(&decider.base, decision); // what the user set was not learned
     row->value = value;
     row->evidence.windows = decider.steps;
     row->evidence.since_seconds = (uint32_t)((now_ns - decider.start_ns) / SECOND_NS);

@@ -14,6 +14,7 @@
 
 static char file_text[FILE_BYTES];
 static char file_path[PATH_BYTES];
+static char start_folder[PATH_BYTES]; // where a relative name begins: the program may go elsewhere
 
 static void say_wrong(const char *what, const char *wanted, unsigned line) {
     struct report report;
@@ -42,6 +43,12 @@ static bool file_find(void) {
     if (length == 0)
         return false;
     report_to_memory(&report, file_path, sizeof file_path);
+    if (options.policy[0] != '/') {
+        if (start_folder[0] == '\0')
+            os_working_folder(start_folder, sizeof start_folder);
+        report_text(&report, start_folder);
+        report_text(&report, start_folder[0] != '\0' ? "/" : "");
+    }
     report_text(&report, options.policy);
     if (options.policy[length - 1] == '/') {
         os_program_name(name, sizeof name);
@@ -59,18 +66,22 @@ static bool file_find(void) {
     return false;
 }
 
-// Reads the file that was found; false: it is not there (*is_there), or damaged, which is said.
-static bool read_found(struct policy *policy, bool *is_there) {
-    struct policy_fault fault;
+enum found {
+    FOUND_NOTHING,
+    FOUND_POLICY,
+    FOUND_DAMAGED,
+    FOUND_FOREIGN, // its first line is not that of a policy of this version
+};
+
+// Reads the file that was found; what is wrong with it is in *fault.
+static enum found read_found(struct policy *policy, struct policy_fault *fault) {
     os_read_file(file_path, file_text, sizeof file_text);
     size_t length = strlen(file_text);
-    *is_there = length > 0;
     if (length == 0)
-        return false;
-    if (policy_parse(file_text, length, policy, &fault))
-        return true;
-    say_wrong(fault.what, fault.wanted, fault.line);
-    return false;
+        return FOUND_NOTHING;
+    if (policy_parse(file_text, length, policy, fault))
+        return FOUND_POLICY;
+    return fault->line > 1 ? FOUND_DAMAGED : FOUND_FOREIGN;
 }
 
 // A file that was named may be another program's: that of the parent, or of a child.
@@ -83,15 +94,18 @@ static bool is_of_build(const struct policy *policy, const struct policy *progra
 }
 
 bool file_read(struct policy *policy) {
-    struct policy program = {0};
-    bool is_there;
+    static struct policy program; // too large for small stacks
+    struct policy_fault fault;
     if (!file_find())
         return false;
     file_name_program(&program);
-    if (read_found(policy, &is_there) && is_of(policy, &program)) {
+    enum found found = read_found(policy, &fault);
+    if (found == FOUND_POLICY && is_of(policy, &program)) {
         if (is_of_build(policy, &program))
             return true;
         say_wrong("it was learned from another build of the program and is not used", "learn it anew", 0);
+    } else if (found == FOUND_DAMAGED || found == FOUND_FOREIGN) {
+        say_wrong(fault.what, fault.wanted, fault.line);
     }
     memset(policy, 0, sizeof *policy);
     return false;
@@ -110,14 +124,15 @@ void file_name_program(struct policy *policy) {
     os_program_build(policy->build, sizeof policy->build);
 }
 
-// With the file's lock. What cannot be read is written anew.
+// With the file's lock. A damaged policy, which was said at the start, is written anew; what is none is left alone.
 static bool write_merged(const struct policy *policy) {
     static struct policy merged;
     struct report report;
-    bool is_there, is_read = read_found(&merged, &is_there);
-    if (is_read && !is_of(&merged, policy))
+    struct policy_fault fault;
+    enum found found = read_found(&merged, &fault);
+    if (found == FOUND_FOREIGN || (found == FOUND_POLICY && !is_of(&merged, policy)))
         return true;
-    if (is_read && is_of_build(&merged, policy))
+    if (found == FOUND_POLICY && is_of_build(&merged, policy))
         policy_merge(&merged, policy);
     else
         merged = *policy;
@@ -133,7 +148,7 @@ bool file_write(const struct policy *policy) {
     int lock = os_lock_file(file_path);
     bool written = write_merged(policy);
     if (lock >= 0)
-        os_close(lock);
+        os_unlock_file(lock);
     if (!written)
         say_wrong("it can't be written", "a folder that exists and may be written to", 0);
     return written;

@@ -20,15 +20,14 @@ static struct {
     uint32_t process; // a fork child begins anew
     unsigned looks;
     struct observation seen;
-    bool is_endless;   // mode research: nothing is ever frozen
-    bool classes_wait; // heap_change_classes has to be called again
+    bool is_endless; // mode research: nothing is ever frozen
 } learner;
 static uint64_t next_look_ns;   // read without the lock, as the next one
 static size_t next_look_in_use; // bytes of slices from which on a look is due
 
 static void put_in_force(const struct snapshot *snapshot) {
     learn_publish(snapshot);
-    learner.classes_wait = !heap_change_classes();
+    (void)heap_change_classes(); // where a thread was inside the next look tries again
 }
 
 void learn_start(void) {

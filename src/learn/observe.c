@@ -20,14 +20,15 @@ static void observe_heap(struct heap *heap, void *context) {
         const struct heap_class *own = &heap->classes[i];
         struct observed_class *sum = &seen->classes[i];
         uint64_t refilled = load_relaxed(&own->counters.refilled_blocks);
-        if (refilled == 0 && load_relaxed(&own->counters.flushed_blocks) == 0)
+        uint64_t sent_home = load_relaxed(&own->counters.remote_flushed_blocks);
+        unsigned cached = heap_cached_blocks(heap, i); // may be all that came of its frees so far
+        if (refilled == 0 && sent_home == 0 && cached == 0 && load_relaxed(&own->counters.flushed_blocks) == 0)
             continue;
         sum->refills += load_relaxed(&own->counters.refills);
         sum->refilled_blocks += refilled;
         sum->flushes += load_relaxed(&own->counters.flushes);
-        sum->flushed_blocks += load_relaxed(&own->counters.flushed_blocks);
-        sum->flushed_blocks += load_relaxed(&own->counters.remote_flushed_blocks);
-        sum->cached_blocks += heap_cached_blocks(heap, i);
+        sum->flushed_blocks += load_relaxed(&own->counters.flushed_blocks) + sent_home;
+        sum->cached_blocks += cached;
     }
 }
 

@@ -5,12 +5,14 @@
 
 // How much a policy counts: what it was learned from.
 static uint64_t weight_of(const struct policy *policy) {
-    return policy->seconds + policy->runs + 1;
+    uint64_t seconds = policy->seconds < UINT32_MAX ? policy->seconds : UINT32_MAX;
+    return seconds + policy->runs + 1;
 }
 
 static size_t mean(size_t one, uint64_t weight, size_t other, uint64_t other_weight) {
-    double sum = (double)one * (double)weight + (double)other * (double)other_weight;
-    return (size_t)(sum / (double)(weight + other_weight));
+    double share = (double)other_weight / (double)(weight + other_weight);
+    size_t way = (size_t)(share * (double)(one < other ? other - one : one - other));
+    return one < other ? one + way : one - way; // between the two, however it is rounded
 }
 
 static void merge_evidence(struct evidence *into, uint64_t weight, const struct evidence *other,
@@ -91,6 +93,7 @@ void policy_merge(struct policy *into, const struct policy *other) {
                   other_weight);
     merge_depths(into, weight, other, other_weight);
     merge_sites(into, weight, other, other_weight);
-    into->runs += other->runs;
-    into->seconds += other->seconds;
+    into->runs = into->runs + other->runs < UINT32_MAX ? into->runs + other->runs : UINT32_MAX;
+    if (__builtin_add_overflow(into->seconds, other->seconds, &into->seconds))
+        into->seconds = UINT64_MAX;
 }

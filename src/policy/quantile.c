@@ -73,7 +73,7 @@ void quantile_add(struct quantile *quantile, double value) {
 double quantile_value(const struct quantile *quantile) {
     if (quantile->count == 0)
         return 0;
-    if (quantile->count >= QUANTILE_MARKERS)
+    if (quantile->count > QUANTILE_MARKERS)
         return quantile->heights[QUANTILE_MARKERS / 2];
     unsigned place = (unsigned)(quantile->share * (double)quantile->count);
     return quantile->heights[place < quantile->count ? place : quantile->count - 1];

@@ -93,17 +93,30 @@ void size_class_make(unsigned class_index, size_t bytes) {
     size_class_open(class_index);
 }
 
+static unsigned class_map_entry(size_t bytes) {
+    return bytes <= CLASS_FINE_MAX ? (unsigned)((bytes + BLOCK_ALIGN - 1) / BLOCK_ALIGN) : class_map_large(bytes);
+}
+
+// Gives the entries up to the class's own size, as long as `former` (a size) serves them, to another class.
+static void class_map_hand_over(size_t bytes, size_t former, unsigned class_index) {
+    for (unsigned entry = class_map_entry(bytes) + 1;
+         entry-- > 0 && class_bytes(load_relaxed(&class_map[entry])) == former;)
+        store_relaxed(&class_map[entry], (uint8_t)class_index);
+}
+
 void size_class_open(unsigned class_index) {
-    CHECK(class_bytes(class_index) > 0);
+    size_t bytes = class_bytes(class_index), former = class_bytes(load_relaxed(&class_map[class_map_entry(bytes)]));
+    CHECK(bytes > 0);
     class_is_open[class_index] = true;
-    class_map_fill();
+    if (former > bytes)
+        class_map_hand_over(bytes, former, class_index);
 }
 
 void size_class_close(unsigned class_index) {
     if (!class_is_spare(class_index) && bits_is_power_of_two(class_bytes(class_index))) // C2
         return;
     class_is_open[class_index] = false;
-    class_map_fill();
+    class_map_hand_over(class_bytes(class_index), class_bytes(class_index), smallest_open(class_bytes(class_index)));
 }
 
 bool size_class_is_open(unsigned class_index) {

@@ -26,9 +26,14 @@ INTERNAL NOINLINE void lock_acquire_slow(struct lock *lock);
 INTERNAL void lock_rank_check(const struct lock *lock);
 INTERNAL void lock_rank_forget(const struct lock *lock);
 
-static inline void lock_acquire(struct lock *lock) {
+// False: somebody has it. Part of the next ones.
+static inline bool lock_take_free(struct lock *lock) {
     uint32_t expected = 0;
-    if (!swap_acquire(&lock->state, expected, 1)) // acquire: pairs with lock_release
+    return swap_acquire(&lock->state, expected, 1); // acquire: pairs with lock_release
+}
+
+static inline void lock_acquire(struct lock *lock) {
+    if (!lock_take_free(lock))
         lock_acquire_slow(lock);
     if (CHECKED)
         lock_rank_check(lock);
@@ -36,8 +41,7 @@ static inline void lock_acquire(struct lock *lock) {
 
 // False: somebody has it.
 static inline bool lock_try(struct lock *lock) {
-    uint32_t expected = 0;
-    if (!swap_acquire(&lock->state, expected, 1)) // acquire: pairs with lock_release
+    if (!lock_take_free(lock))
         return false;
     if (CHECKED)
         lock_rank_check(lock);

@@ -75,6 +75,8 @@ INTERNAL void os_sleep(unsigned microseconds);
 
 // The start of a file, as text; empty where it can't be read. And the number that a text begins with.
 INTERNAL void os_read_file(const char *path, char *text, size_t size);
+// The working directory; empty where it is unknown.
+INTERNAL void os_working_folder(char *path, size_t size);
 INTERNAL size_t os_read_number(const char *digit);
 // The process may be in a sandbox that it has put itself into since os_start: it may be killed for other calls than
 // those for memory that every C library makes. Reads a file, which sandboxes forbid without killing.
@@ -94,8 +96,10 @@ INTERNAL uint64_t os_now_ns(void);
 INTERNAL uint64_t os_count_faults(void);
 // Writes a file anew, as a whole: who opens it sees the old or the new one. False: nothing has changed.
 INTERNAL bool os_replace_file(const char *path, const char *text, size_t length);
-// Waits until no other process has the file's lock, and takes it: until os_close. -1: there can't be one.
+// Waits until no other process has the file's lock, and takes it: until os_unlock_file. -1: there can't be one.
 INTERNAL int os_lock_file(const char *path);
+// Also where a child of a fork meanwhile has it too.
+INTERNAL void os_unlock_file(int lock);
 // The memory limit of the process's control group, the least of those around it; SIZE_MAX: none.
 INTERNAL size_t os_cgroup_memory_bytes(void);
 // Bytes resident in the process right now, from /proc; 0 where that can't be read.

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "sys/os.h"
@@ -14,7 +15,7 @@
 
 static bool write_all(int file, const char *text, size_t length) {
     while (length > 0) {
-        ssize_t written = write(file, text, length);
+        ssize_t written = syscall(SYS_write, file, text, length);
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
@@ -37,14 +38,25 @@ static bool path_with(char *path, const char *stem, const char *ending) {
     return report.length < PATH_BYTES;
 }
 
+// Devices, sockets and the like stay what they are.
+static bool may_be_replaced(const char *path) {
+    struct stat now;
+    return stat(path, &now) != 0 ? errno == ENOENT : S_ISREG(now.st_mode);
+}
+
+// By number, as the calls below: the C library's functions would end a thread here that somebody has cancelled.
+static int open_file(const char *path, int flags) {
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0644);
+}
+
 bool os_replace_file(const char *path, const char *text, size_t length) {
     char draft[PATH_BYTES];
     int saved = errno;
-    int file =
-        path_with(draft, path, NULL) ? open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644) : -1;
+    bool may_be = may_be_replaced(path) && path_with(draft, path, NULL);
+    int file = may_be ? open_file(draft, O_WRONLY | O_TRUNC) : -1;
     bool written = file >= 0 && write_all(file, text, length);
     if (file >= 0)
-        written = close(file) == 0 && written;
+        written = syscall(SYS_close, file) == 0 && written;
     bool replaced = written && rename(draft, path) == 0;
     if (file >= 0 && !replaced)
         unlink(draft);
@@ -55,7 +67,7 @@ bool os_replace_file(const char *path, const char *text, size_t length) {
 int os_lock_file(const char *path) {
     char lock[PATH_BYTES];
     int saved = errno;
-    int file = path_with(lock, path, ".lock") ? open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644) : -1;
+    int file = path_with(lock, path, ".lock") ? open_file(lock, O_RDWR) : -1;
     while (file >= 0 && flock(file, LOCK_EX) != 0) {
         if (errno == EINTR)
             continue;
@@ -64,4 +76,11 @@ int os_lock_file(const char *path) {
     }
     errno = saved;
     return file;
+}
+
+void os_unlock_file(int lock) {
+    int saved = errno;
+    flock(lock, LOCK_UN); // a fork child has the same open file
+    syscall(SYS_close, lock);
+    errno = saved;
 }

@@ -219,6 +219,13 @@ void os_read_file(const char *path, char *text, size_t size) {
     errno = saved;
 }
 
+void os_working_folder(char *path, size_t size) {
+    int saved = errno;
+    if (syscall(SYS_getcwd, path, size) <= 0 || path[0] != '/')
+        path[0] = '\0';
+    errno = saved;
+}
+
 size_t os_read_number(const char *digit) {
     size_t number = 0;
     for (; *digit >= '0' && *digit <= '9'; digit++)
@@ -297,7 +304,7 @@ size_t os_resident_bytes(void) {
 void os_write(int descriptor, const char *text, size_t length) {
     int saved = errno;
     while (length > 0) {
-        ssize_t written = write(descriptor, text, length);
+        ssize_t written = syscall(SYS_write, descriptor, text, length); // as in os_read_file
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
@@ -310,7 +317,8 @@ void os_write(int descriptor, const char *text, size_t length) {
 
 int os_open_append(const char *path) {
     int saved = errno;
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+    int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY;
+    int descriptor = (int)syscall(SYS_openat, AT_FDCWD, path, flags, 0644);
     errno = saved;
     return descriptor;
 }
@@ -341,7 +349,7 @@ int os_standard_error(void) {
 
 void os_close(int descriptor) {
     int saved = errno;
-    close(descriptor);
+    syscall(SYS_close, descriptor);
     errno = saved;
 }
 

@@ -129,5 +129,8 @@ def merge(
         raise fail(str(reason)) from None
     if out is None:
         output.print(text, end="", highlight=False, markup=False, soft_wrap=True)
-    else:
+        return
+    try:
         out.write_text(text)
+    except OSError as reason:
+        raise fail(str(reason)) from None

@@ -184,8 +184,8 @@ MUTANTS = [
            "if (exchange_release(&lock->state, 0) == 3)", "lock"),
     Mutant("a sleeper does not say so", "sys/lock.c", "while (exchange_acquire(&lock->state, 2) != 0)",
            "while (exchange_acquire(&lock->state, 1) != 0)", "lock"),
-    Mutant("a lock acquires nothing", "sys/lock.h", "if (!swap_acquire(&lock->state, expected, 1))",
-           "if (!__atomic_compare_exchange_n(&lock->state, &expected, 1, false, 0, 0))", "lock"),
+    Mutant("a lock acquires nothing", "sys/lock.h", "return swap_acquire(&lock->state, expected, 1);",
+           "return __atomic_compare_exchange_n(&lock->state, &expected, 1, false, 0, 0);", "lock"),
     Mutant("a lock releases nothing", "sys/lock.h", "exchange_release(&lock->state, 0)",
            "__atomic_exchange_n(&lock->state, 0, __ATOMIC_RELAXED)", "lock"),
 ]
