@@ -2,8 +2,8 @@
 #include "world.h"
 
 #include "big/cache.h"
-#include "heap/helper.h"
 #include "big/routes.h"
+#include "heap/helper.h"
 #include "policy/snapshot.h"
 #include "region/meta.h"
 #include "slab/sparse.h"
