@@ -110,7 +110,9 @@ static void decide_depths(const struct observation *seen) {
         batches[i] = seen->classes[i].refills + seen->classes[i].flushes;
         sizes[i] = (uint32_t)class_bytes(i);
     }
-    struct depths_seen now = {seen->now_ns, seen->threads, seen->in_use_bytes, batches, sizes, decider.base.depth};
+    struct depths_seen now = {
+        seen->now_ns, seen->threads,      seen->in_use_bytes,        batches,
+        sizes,        decider.base.depth, decider.base.thread_bytes, decider.base.all_threads_bytes};
     depths_step(&decider.depths, &now, &decided);
 }
 

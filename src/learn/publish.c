@@ -1,8 +1,6 @@
 // Puts decisions in force: copies, one after the other, in a ring (P2).
 #include "learn/publish.h"
 
-#include <string.h>
-
 INTERNAL struct lock learn_lock = LOCK_INIT(learn);
 
 static struct snapshot snapshot_ring[SNAPSHOT_RING];
@@ -20,13 +18,21 @@ static void snapshot_copy(struct snapshot *to, const struct snapshot *from) {
         store_relaxed(&fields[i], ((const snapshot_word *)from)[i]);
 }
 
+static bool snapshot_is(const struct snapshot *one, const struct snapshot *other) {
+    const snapshot_word *fields = (const snapshot_word *)one, *others = (const snapshot_word *)other;
+    for (size_t i = 0; i < sizeof *one / sizeof(snapshot_word); i++)
+        if (fields[i] != others[i])
+            return false;
+    return true;
+}
+
 void learn_publish(const struct snapshot *snapshot) {
     struct snapshot made = *snapshot;
     heap_obey_options(&made);
     for (unsigned i = 0; i < DECISION_COUNT; i++)
         if (is_pinned[i])
             *snapshot_field(&made, (enum decision)i) = pinned_values[i];
-    if (memcmp(&made, snapshot_now(), sizeof made) == 0) // nobody else writes
+    if (snapshot_is(&made, snapshot_now())) // nobody else writes
         return;
     struct snapshot *next = &snapshot_ring[snapshot_turn++ % SNAPSHOT_RING];
     snapshot_copy(next, &made);

@@ -13,8 +13,7 @@
 
 static const size_t thresholds[ARMS] = {512 * KIB, 768 * KIB, MIB,     1536 * KIB, 2 * MIB,  3 * MIB,
                                         4 * MIB,   6 * MIB,   8 * MIB, 16 * MIB,   24 * MIB, BIG_THRESHOLD_MAX_BYTES};
-#define STANDARD (ARMS - 1)
-_Static_assert(BIG_THRESHOLD_BYTES == BIG_THRESHOLD_MAX_BYTES, "the last arm is the default");
+#define STANDARD (ARMS - 1) // BIG_THRESHOLD_BYTES
 
 static struct {
     struct elo elo;

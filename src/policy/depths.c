@@ -63,15 +63,15 @@ static size_t within_row(enum decision decision, uint64_t value) {
 
 // What stacks may hold in one thread: as much more as depths are above the defaults.
 static void choose_budget(const struct depths_seen *seen, struct snapshot *snapshot) {
-    uint64_t wanted = STACK_THREAD_BYTES, most = seen->in_use_bytes / BUDGET_SHARE / seen->threads;
+    uint64_t wanted = seen->thread_bytes, most = seen->in_use_bytes / BUDGET_SHARE / seen->threads;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         if (snapshot->depth[i] > seen->defaults[i])
             wanted += (uint64_t)(snapshot->depth[i] - seen->defaults[i]) * seen->class_bytes[i];
     uint64_t budget = wanted < most ? wanted : most;
     snapshot->thread_bytes =
-        within_row(DECISION_thread_bytes, budget < STACK_THREAD_BYTES ? STACK_THREAD_BYTES : budget);
+        within_row(DECISION_thread_bytes, budget < seen->thread_bytes ? seen->thread_bytes : budget);
     budget = snapshot->thread_bytes * seen->threads;
-    budget = budget < STACK_ALL_THREADS_BYTES ? STACK_ALL_THREADS_BYTES : budget;
+    budget = budget < seen->all_threads_bytes ? seen->all_threads_bytes : budget;
     snapshot->all_threads_bytes = within_row(DECISION_all_threads_bytes, budget);
 }
 

@@ -36,6 +36,8 @@ struct depths_seen {
     const uint64_t *batches;     // refills and flushes so far, by class
     const uint32_t *class_bytes; // 0: no such class
     const uint8_t *defaults;     // the classes' default depths
+    size_t thread_bytes;         // what stacks may hold in any case
+    size_t all_threads_bytes;
 };
 
 // Changes depths, batches and budgets of the snapshot; returns how many classes changed.

@@ -1,4 +1,4 @@
-"""docs/options.md and docs/counters.md say what the tables say, and tools/generate_docs.py sees where they don't."""
+"""docs/options.md, docs/counters.md and docs/policy.md say what the tables say, and tools/generate_docs.py sees where they don't."""
 
 import importlib.util
 import shutil
@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-TABLES = ("src/sys/options.def", "src/count/counters.def", "src/base/tuning.h", "include/hakmem/hakmem.h")
+TABLES = ("src/sys/options.def", "src/count/counters.def", "src/policy/decisions.def", "src/policy/modes.def",
+          "src/base/tuning.h", "include/hakmem/hakmem.h")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def generate_docs(root):
 @pytest.fixture
 def tree(root, tmp_path):
     """A tree of the tables and the pages alone, to be changed."""
-    for path in (*TABLES, "docs/options.md", "docs/counters.md"):
+    for path in (*TABLES, "docs/options.md", "docs/counters.md", "docs/policy.md"):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / path, tmp_path / path)
     return tmp_path

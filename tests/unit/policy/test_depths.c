@@ -33,6 +33,8 @@ static int begin(void **state) {
         .batches = program.batches,
         .class_bytes = program.bytes,
         .defaults = program.defaults,
+        .thread_bytes = STACK_THREAD_BYTES,
+        .all_threads_bytes = STACK_ALL_THREADS_BYTES,
     };
     begin_class(CLASS, 64, 16);
     depths_step(&program.state, &program.seen, &program.snapshot);
