@@ -13,6 +13,7 @@
 #include "sys/os.h"
 
 INTERNAL uint32_t learn_is_on;
+INTERNAL uint32_t learn_times_big;
 
 // Under learn_lock.
 static struct {
@@ -23,7 +24,8 @@ static struct {
     bool is_endless; // mode research: nothing is ever frozen
 } learner;
 static uint64_t next_look_ns;   // read without the lock, as the next one
-static size_t next_look_in_use; // bytes of slices from which on a look is due
+static size_t next_look_in_use; // bytes of slices from which on a look is due before that time
+static uint64_t least_look_ns;  // but not before this one
 
 static void put_in_force(const struct snapshot *snapshot) {
     learn_publish(snapshot);
@@ -49,7 +51,8 @@ void learn_start(void) {
     cycle_start(learner.start_ns);
     put_in_force(&decided);
     heap_leave(heap);
-    store_relaxed(&learn_is_on, mode_learning((enum mode)options.mode) != LEARN_NOTHING); // a hint
+    store_relaxed(&learn_times_big, learner.is_endless); // a hint, as the next one
+    store_relaxed(&learn_is_on, mode_learning((enum mode)options.mode) != LEARN_NOTHING);
 }
 
 void learn_obey_user(enum decision decision, size_t value) {
@@ -86,7 +89,8 @@ static void look(uint64_t began_ns) {
     put_in_force(cycle_shown());
     uint64_t now = os_now_ns();
     uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(began_ns, now);
-    store_relaxed(&next_look_ns, next); // read without the lock, as the next one
+    store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
+    store_relaxed(&least_look_ns, now + (now - began_ns) * LEARN_COST_SHARE / 4);
     size_t in_use = runs_in_use_bytes();
     store_relaxed(&next_look_in_use, in_use < MIB ? MIB : in_use * 2);
 }
@@ -106,7 +110,8 @@ void learn_look_slow(uint64_t begin_ns) {
         heap->window_ns = now;
         heap_open_window(heap, SAMPLE_CALLS);
     }
-    bool due = now >= load_relaxed(&next_look_ns) || runs_in_use_bytes() >= load_relaxed(&next_look_in_use);
+    bool has_grown = runs_in_use_bytes() >= load_relaxed(&next_look_in_use) && now >= load_relaxed(&least_look_ns);
+    bool due = now >= load_relaxed(&next_look_ns) || has_grown;
     if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
         if (begin_ns != 0)
             cycle_note_latency(now - begin_ns);

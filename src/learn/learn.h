@@ -12,6 +12,8 @@
 
 // 0: nothing is learned (any more). Relaxed: a hint to the threads.
 SHARED uint32_t learn_is_on;
+// 1: calls for big blocks are timed, for the tournament. As above.
+SHARED uint32_t learn_times_big;
 
 // Reads mode, profile and policy file, once; after heap_process_start.
 INTERNAL void learn_start(void);
@@ -28,9 +30,9 @@ ALWAYS_INLINE uint64_t learn_begin(void) {
     return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? learn_begin_slow() : 0;
 }
 
-// The same of calls for big blocks, each of which is timed.
+// The same of calls for big blocks, each of which is timed where the tournament is played.
 ALWAYS_INLINE uint64_t learn_big_begin(void) {
-    return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? os_now_ns() : 0;
+    return UNLIKELY(load_relaxed(&learn_times_big) != 0) ? os_now_ns() : 0;
 }
 
 ALWAYS_INLINE void learn_big_end(uint64_t begin_ns) {

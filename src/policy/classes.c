@@ -8,21 +8,35 @@ static uint64_t seen_of_class(const struct size_report *report, unsigned first, 
     return sum;
 }
 
-// What of a block of a class becomes resident for a request. Where blocks are whole pages, those at the end that the
-// request does not reach do not; else they are shared with the next block.
-static uint32_t resident_bytes(uint32_t class_bytes, uint32_t bytes) {
-    return class_bytes % PAGE_LEAST_BYTES == 0 ? (bytes + PAGE_LEAST_BYTES - 1) / PAGE_LEAST_BYTES * PAGE_LEAST_BYTES
-                                               : class_bytes;
+// Requests seen of the entries of one class so far, by the pages that they reach into: where the blocks of a class are
+// whole pages, those at the end that a request does not reach do not become resident.
+#define PAGES_MOST 72 // between two classes, with room to spare
+struct reach {
+    uint32_t first_page; // of the smallest entry
+    uint64_t seen[PAGES_MOST];
+};
+
+static bool is_whole_pages(uint32_t bytes) {
+    return bytes % PAGE_LEAST_BYTES == 0;
 }
 
-// What a class for the entries [first, last] would save in all requests that were seen of them, so many each.
-static uint64_t saved_by(const struct size_report *report, unsigned first, unsigned last) {
-    uint32_t class_bytes = report->class_bytes[report->class_of[first]];
+static uint32_t pages_of(uint32_t bytes) {
+    return (bytes + PAGE_LEAST_BYTES - 1) / PAGE_LEAST_BYTES;
+}
+
+// What a class of `bytes` would save in all requests counted so far, which one of `class_bytes` serves now.
+static uint64_t saved_by(const struct reach *reach, uint32_t class_bytes, uint32_t bytes, uint64_t below) {
+    if (!is_whole_pages(class_bytes) && !is_whole_pages(bytes))
+        return below * (class_bytes - bytes);
+    if (is_whole_pages(class_bytes) && is_whole_pages(bytes)) // either way only the pages that are reached
+        return 0;
     uint64_t saved = 0;
-    for (unsigned i = first; i <= last; i++) {
-        uint32_t now = resident_bytes(class_bytes, report->bytes[i]);
-        uint32_t then = resident_bytes(report->bytes[last], report->bytes[i]);
-        saved += now > then ? (uint64_t)report->seen[i] * (now - then) : 0;
+    uint32_t last = pages_of(bytes) - reach->first_page;
+    for (uint32_t i = 0; i <= last && i < PAGES_MOST; i++) {
+        uint32_t reached = (reach->first_page + i) * PAGE_LEAST_BYTES;
+        uint32_t now = is_whole_pages(class_bytes) ? reached : class_bytes;
+        uint32_t then = is_whole_pages(bytes) ? reached : bytes;
+        saved += now > then ? reach->seen[i] * (now - then) : 0;
     }
     return saved;
 }
@@ -30,9 +44,16 @@ static uint64_t saved_by(const struct size_report *report, unsigned first, unsig
 // What a class at the best of the entries [first, end), which one class serves, would save of what is in use.
 static uint64_t best_cut(const struct size_report *report, unsigned first, unsigned end, uint64_t seen,
                          unsigned *best) {
-    uint64_t most = 0;
+    struct reach reach = {.first_page = pages_of(report->bytes[first])};
+    uint32_t class_bytes = report->class_bytes[report->class_of[first]];
+    uint64_t below = 0, most = 0;
     for (unsigned i = first; i < end; i++) {
-        uint64_t saved = report->seen[i] > 0 ? saved_by(report, first, i) : 0;
+        if (report->seen[i] == 0)
+            continue;
+        uint32_t page = pages_of(report->bytes[i]) - reach.first_page;
+        reach.seen[page < PAGES_MOST ? page : PAGES_MOST - 1] += report->seen[i];
+        below += report->seen[i];
+        uint64_t saved = saved_by(&reach, class_bytes, report->bytes[i], below);
         if (saved <= most)
             continue;
         most = saved;
