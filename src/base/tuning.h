@@ -82,6 +82,11 @@
 #define STACK_CLASS_BYTES (96 * KIB)
 #define STACK_FINE_LEAST_DEPTH 16
 #define STACK_LARGE_CLASS_BYTES (512 * KIB)
+// Where there are several threads, what a thread lets go comes back from another processor. So each may hold so many
+// times its budget, and of large classes a multiple of the depth: one for so much of that, up to so many.
+#define STACK_THREADS_TIMES 2
+#define STACK_LARGE_TIMES_BYTES (4 * MIB)
+#define STACK_LARGE_MOST_TIMES 4
 // Depth with which a class starts, and below which a stack that only flushes does not shrink: so many bytes, within
 // these numbers of blocks. A thread that touches a class once keeps little.
 #define STACK_START_BYTES (32 * KIB)

@@ -25,21 +25,30 @@ static unsigned clamp(size_t value, unsigned least, unsigned most) {
     return value < least ? least : value > most ? most : (unsigned)value;
 }
 
-// The depth with which a class starts: a few blocks, many where they are small.
-static unsigned start_depth(const struct snapshot *snapshot, unsigned class_index) {
-    unsigned most = clamp(load_relaxed(&snapshot->depth[class_index]), 1, STACK_MAX_DEPTH); // P1
-    unsigned start = clamp(STACK_START_BYTES / class_bytes(class_index), STACK_START_LEAST, STACK_START_DEPTH);
-    return start < most ? start : most;
-}
-
 // What the stacks of one thread may hold: an equal part of all threads' share.
 static size_t budget_bytes(const struct snapshot *snapshot) {
     size_t threads = load_relaxed(&registry.threads);
     size_t part = load_relaxed(&snapshot->all_threads_bytes) / (threads == 0 ? 1 : threads);
-    size_t most = load_relaxed(&snapshot->thread_bytes);
+    size_t most = load_relaxed(&snapshot->thread_bytes) * (threads > 1 ? STACK_THREADS_TIMES : 1);
     if (part > most)
         return most;
     return part < STACK_THREAD_LEAST_BYTES ? STACK_THREAD_LEAST_BYTES : part;
+}
+
+// The depth that the snapshot allows a class (P1). What a thread lets go of large blocks comes back from another
+// processor where there are several threads: so they may keep more of those, as far as the budget has room for all.
+static unsigned most_depth(const struct snapshot *snapshot, unsigned class_index) {
+    unsigned most = load_relaxed(&snapshot->depth[class_index]);
+    if (class_is_large(class_index) && load_relaxed(&registry.threads) > 1)
+        most *= clamp(budget_bytes(snapshot) / STACK_LARGE_TIMES_BYTES, 1, STACK_LARGE_MOST_TIMES);
+    return clamp(most, 1, STACK_MAX_DEPTH);
+}
+
+// The depth with which a class starts: a few blocks, many where they are small.
+static unsigned start_depth(const struct snapshot *snapshot, unsigned class_index) {
+    unsigned most = most_depth(snapshot, class_index);
+    unsigned start = clamp(STACK_START_BYTES / class_bytes(class_index), STACK_START_LEAST, STACK_START_DEPTH);
+    return start < most ? start : most;
 }
 
 // Takes the stack of the large class that was used longest ago, if that is long enough.
@@ -91,7 +100,7 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
 void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     const struct snapshot *snapshot = snapshot_now();
-    unsigned most = clamp(load_relaxed(&snapshot->depth[class_index]), 1, STACK_MAX_DEPTH); // P1
+    unsigned most = most_depth(snapshot, class_index);
     unsigned batch = own->batch * 2u;
     if (batch > own->depth / 2u && own->depth < most) {
         unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;

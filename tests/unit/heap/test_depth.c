@@ -121,6 +121,52 @@ static void a_threads_stacks_stay_within_its_budget(void **state) {
     heap_empty(heap);
 }
 
+static void *wait_with_a_heap(void *gone) {
+    release(allocate(class_of(64)));
+    while (__atomic_load_n((int *)gone, __ATOMIC_ACQUIRE) == 0)
+        sched_yield();
+    return NULL;
+}
+
+// The greatest depth that refills bring a large class to.
+static unsigned large_depth(void) {
+    unsigned class_index = class_of(64 * KIB), most = 0;
+    for (unsigned turn = 0; turn < 8; turn++) {
+        for (unsigned i = 0; i < 200; i++) {
+            blocks[i] = allocate(class_index);
+            unsigned depth = heap_mine()->classes[class_index].depth;
+            most = depth > most ? depth : most;
+        }
+        release_many(blocks, 200);
+    }
+    heap_empty(heap_mine());
+    return most;
+}
+
+static void large_blocks_of_several_threads_go_deeper(void *context) {
+    static struct snapshot tight;
+    unsigned alone = STACK_LARGE_CLASS_BYTES / (64 * KIB);
+    pthread_t other;
+    int gone = 0;
+    (void)context;
+    MUST(heap_process_start() && large_depth() <= alone);
+    MUST(pthread_create(&other, NULL, wait_with_a_heap, &gone) == 0);
+    while (load_relaxed(&registry.threads) < 2)
+        sched_yield();
+    MUST(large_depth() > alone);
+    tight = *snapshot_now();
+    tight.all_threads_bytes = 2 * STACK_LARGE_TIMES_BYTES; // a small budget is for all classes
+    snapshot_publish(&tight);
+    MUST(large_depth() <= alone);
+    __atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
+    MUST(pthread_join(other, NULL) == 0);
+}
+
+static void several_threads_keep_more_large_blocks(void **state) {
+    (void)state;
+    child_must_succeed(large_blocks_of_several_threads_go_deeper, NULL);
+}
+
 static void an_idle_large_class_lends_its_stack_to_another(void *context) {
     static struct snapshot tight;
     (void)context;
@@ -196,6 +242,7 @@ int main(void) {
         cmocka_unit_test(stacks_deepen_with_refills_up_to_what_the_snapshot_says),
         cmocka_unit_test(flattening_halves_down_to_where_it_began),
         cmocka_unit_test(a_threads_stacks_stay_within_its_budget),
+        cmocka_unit_test(several_threads_keep_more_large_blocks),
     };
     int failed = cmocka_run_group_tests_name("depth in processes of its own", before_start, NULL, NULL);
     return failed + cmocka_run_group_tests_name("depth", tests, start_heap, NULL);
