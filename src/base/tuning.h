@@ -246,6 +246,7 @@
 #define LEARN_MOST_NS (500 * MS_NS)
 #define LEARN_GROWTH_SHARE 16 // each look comes later than the one before by this part (1/N) of the time gone by
 #define LEARN_TURNS 32        // slow calls of a thread between looks at the clock
+#define LEARN_COST_NS 50000   // of a look, before one was timed
 #define LEARN_COST_SHARE 200  // and no more than this part (1/N) of the time, whatever a look costs
 #define MS_NS ((uint64_t)1000000)
 #define SECOND_NS (1000 * MS_NS)

@@ -20,6 +20,7 @@ static struct {
     uint64_t start_ns;
     uint32_t process; // a fork child begins anew
     unsigned looks;
+    uint64_t cost_ns; // of a look
     struct observation seen;
     bool is_endless; // mode research: nothing is ever frozen
 } learner;
@@ -40,6 +41,7 @@ void learn_start(void) {
     done = true;
     struct heap *heap = heap_enter();
     learner.start_ns = os_now_ns();
+    learner.cost_ns = LEARN_COST_NS;
     learner.process = os_process_id();
     learner.is_endless = mode_learning((enum mode)options.mode) == LEARN_ALWAYS;
     heap_default_snapshot(&base);
@@ -65,11 +67,17 @@ void learn_obey_user(enum decision decision, size_t value) {
     heap_leave(heap);
 }
 
+// What a look costs: one that takes longer than those before may just have had to wait for a processor.
+static void note_cost(uint64_t ns) {
+    uint64_t most = learner.cost_ns + learner.cost_ns / 4;
+    learner.cost_ns = ns < most ? ns : most;
+}
+
 // The time of the next look: later the longer the program runs, and the more looks cost.
-static uint64_t next_look_after(uint64_t began_ns, uint64_t now_ns) {
+static uint64_t next_look_after(uint64_t now_ns) {
     uint64_t wait = (now_ns - learner.start_ns) / LEARN_GROWTH_SHARE;
     wait = wait < LEARN_LEAST_NS ? LEARN_LEAST_NS : wait > LEARN_MOST_NS ? LEARN_MOST_NS : wait;
-    uint64_t cost = (now_ns - began_ns) * LEARN_COST_SHARE;
+    uint64_t cost = learner.cost_ns * LEARN_COST_SHARE;
     return now_ns + (wait > cost ? wait : cost);
 }
 
@@ -88,9 +96,10 @@ static void look(uint64_t began_ns) {
         cycle_step(&learner.seen);
     put_in_force(cycle_shown());
     uint64_t now = os_now_ns();
-    uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(began_ns, now);
+    note_cost(now - began_ns);
+    uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(now);
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
-    store_relaxed(&least_look_ns, now + (now - began_ns) * LEARN_COST_SHARE / 4);
+    store_relaxed(&least_look_ns, now + learner.cost_ns * LEARN_COST_SHARE / 4);
     size_t in_use = runs_in_use_bytes();
     store_relaxed(&next_look_in_use, in_use < MIB ? MIB : in_use * 2);
 }
@@ -127,6 +136,13 @@ void learn_end(void) {
     if (!has_learned || options.policy[0] == '\0' || !lock_try(&learn_lock))
         return;
     uint64_t now = os_now_ns();
+    struct heap *heap = heap_enter();
+    bool soon;
+    if (cycle_learns()) { // what came since the last look, for the next run
+        observe(&learner.seen, now);
+        decide_step(&learner.seen, &soon);
+    }
+    heap_leave(heap);
     file_name_program(&learned);
     learned.runs = 1;
     learned.seconds = (now - learner.start_ns) / SECOND_NS;
