@@ -16,8 +16,8 @@
 static char text[FILE_BYTES];
 
 // What sys/report.c asks of the system.
-void os_write(int descriptor, const char *from, size_t length) {
-    fwrite(from, 1, length, descriptor == 2 ? stderr : stdout);
+bool os_write(int descriptor, const char *from, size_t length) {
+    return fwrite(from, 1, length, descriptor == 2 ? stderr : stdout) == length;
 }
 
 static bool read_policy(const char *path, struct policy *policy) {

@@ -104,7 +104,8 @@ INTERNAL void os_unlock_file(int lock);
 INTERNAL size_t os_cgroup_memory_bytes(void);
 // Bytes resident in the process right now, from /proc; 0 where that can't be read.
 INTERNAL size_t os_resident_bytes(void);
-INTERNAL void os_write(int descriptor, const char *text, size_t length);
+// False: not all of it could be written.
+INTERNAL bool os_write(int descriptor, const char *text, size_t length);
 // Opens a file to append to; -1 where it can't be.
 INTERNAL int os_open_append(const char *path);
 INTERNAL void os_close(int descriptor);

@@ -13,19 +13,6 @@
 
 #define PATH_BYTES 1024
 
-static bool write_all(int file, const char *text, size_t length) {
-    while (length > 0) {
-        ssize_t written = syscall(SYS_write, file, text, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        text += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
 // path and ending, the process's number between where `ending` is NULL.
 static bool path_with(char *path, const char *stem, const char *ending) {
     struct report report;
@@ -54,7 +41,7 @@ bool os_replace_file(const char *path, const char *text, size_t length) {
     int saved = errno;
     bool may_be = may_be_replaced(path) && path_with(draft, path, NULL);
     int file = may_be ? open_file(draft, O_WRONLY | O_TRUNC) : -1;
-    bool written = file >= 0 && write_all(file, text, length);
+    bool written = file >= 0 && os_write(file, text, length);
     if (file >= 0)
         written = syscall(SYS_close, file) == 0 && written;
     bool replaced = written && rename(draft, path) == 0;
@@ -71,7 +58,7 @@ int os_lock_file(const char *path) {
     while (file >= 0 && flock(file, LOCK_EX) != 0) {
         if (errno == EINTR)
             continue;
-        close(file);
+        syscall(SYS_close, file);
         file = -1;
     }
     errno = saved;

@@ -301,7 +301,7 @@ size_t os_resident_bytes(void) {
     return os_read_number(digit + (*digit == ' ')) * os_facts.page_bytes;
 }
 
-void os_write(int descriptor, const char *text, size_t length) {
+bool os_write(int descriptor, const char *text, size_t length) {
     int saved = errno;
     while (length > 0) {
         ssize_t written = syscall(SYS_write, descriptor, text, length); // as in os_read_file
@@ -313,6 +313,7 @@ void os_write(int descriptor, const char *text, size_t length) {
         length -= (size_t)written;
     }
     errno = saved;
+    return length == 0;
 }
 
 int os_open_append(const char *path) {
