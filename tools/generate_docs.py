@@ -221,7 +221,8 @@ hakmem can adapt its settings to a program while it runs, keep what it learned i
 Without the launcher: `HAKMEM_MODE=learning` learns, `HAKMEM_POLICY=FILE` names the file, or a folder if it ends with `/`.
 
 ## How it learns
-Threads that come by when a look is due (every 10 ms at first, up to 500 ms later; never more than 1/200 of the time) add up
+Threads that come by when a look is due (every 10 ms at first, up to 500 ms later, and each time the heap has doubled; 1/200 of
+the time, while a heap grows 1/50) add up
 what all threads have counted where blocks move in bulk. Sizes come from *sampling windows*: for 512 calls, every 20 ms, a
 thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing is added to the
 fast path; a thread that never leaves its stacks is not seen.
@@ -237,7 +238,7 @@ that has to be faulted in again, a page purged, and a MiB held for a second, whi
 
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
-one formula, and keeps what is not worse. FROZEN decides nothing; it looks whether slow calls have become slower (their 99th
+one formula, and keeps what is not worse. FROZEN decides nothing but how much memory to hold; it looks whether slow calls have become slower (their 99th
 percentile, by the P2 estimator) or other sizes are asked for, and goes back to LEARN when they are for three windows. Windows are
 50 ms when a state begins and 2 s at most.
 

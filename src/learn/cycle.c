@@ -38,6 +38,10 @@ bool cycle_learns(void) {
     return cycle.evolution.state == EVOLUTION_LEARN;
 }
 
+bool cycle_is_frozen(void) {
+    return cycle.evolution.state == EVOLUTION_FROZEN;
+}
+
 void cycle_note_change(void) {
     cycle.has_changed = true;
     cycle.is_new = true;

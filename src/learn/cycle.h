@@ -10,8 +10,9 @@ INTERNAL void cycle_start(uint64_t now_ns);
 // A slow call took so long.
 INTERNAL void cycle_note_latency(uint64_t ns);
 INTERNAL bool cycle_is_due(uint64_t now_ns);
-// Decisions are taken in LEARN alone.
+// Decisions are taken in LEARN alone, but for how much memory is held: in FROZEN too.
 INTERNAL bool cycle_learns(void);
+INTERNAL bool cycle_is_frozen(void);
 // Notes that something was decided.
 INTERNAL void cycle_note_change(void);
 // Ends a window.

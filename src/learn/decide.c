@@ -89,7 +89,7 @@ void decide_take_policy(void) {
 
 // --- Deciding --------------------------------------------------------------------------------------------------------
 
-static void decide_retention(const struct observation *seen) {
+void decide_hold(const struct observation *seen) {
     struct retention_seen levels = {
         .now_ns = seen->now_ns,
         .in_use_bytes = seen->in_use_bytes,
@@ -116,12 +116,18 @@ static void decide_depths(const struct observation *seen) {
     depths_step(&decider.depths, &now, &decided);
 }
 
+// Where a list has that size; its end: nowhere.
+static unsigned place_of(const struct policy_class *classes, unsigned count, uint32_t bytes) {
+    unsigned place = 0;
+    while (place < count && classes[place].bytes != bytes)
+        place++;
+    return place;
+}
+
 // Adds a class to a list, or its evidence; false: there it is, or there is no room.
 static bool class_adopt(struct policy_class *classes, unsigned *count, const struct size_choice *choice,
                         const struct observation *seen) {
-    unsigned place = 0;
-    while (place < *count && classes[place].bytes != choice->bytes)
-        place++;
+    unsigned place = place_of(classes, *count, choice->bytes);
     if (place == CLASS_SPARE_COUNT)
         return false;
     bool is_new = place == *count;
@@ -208,7 +214,7 @@ void decide_anew(void) {
 bool decide_step(const struct observation *seen, bool *soon) {
     decider.steps++;
     *soon = decider.reach == DECIDE_ALL && tournament_step(seen, &decided);
-    decide_retention(seen);
+    decide_hold(seen);
     decide_depths(seen);
     bool adopted = decide_classes(seen);
     return is_change() || adopted || *soon;
@@ -237,11 +243,7 @@ void decide_note(uint64_t now_ns) {
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
         if (decided.depth[i] != decider.base.depth[i])
             learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), decided.depth[i]};
-    for (unsigned i = 0; i < decider.later_count && learned.class_count < CLASS_SPARE_COUNT; i++) {
-        unsigned place = 0;
-        while (place < learned.class_count && learned.classes[place].bytes != decider.later[i].bytes)
-            place++;
-        if (place == learned.class_count)
+    for (unsigned i = 0; i < decider.later_count && learned.class_count < CLASS_SPARE_COUNT; i++)
+        if (place_of(learned.classes, learned.class_count, decider.later[i].bytes) == learned.class_count)
             learned.classes[learned.class_count++] = decider.later[i];
-    }
 }

@@ -21,6 +21,9 @@ INTERNAL void decide_start(const struct snapshot *base, enum decide_reach reach,
 INTERNAL void decide_take_policy(void);
 // Changes `decided` by what was seen; true where that is worth calling a change. *soon: the next look is wanted soon.
 INTERNAL bool decide_step(const struct observation *seen, bool *soon);
+// The part of it that goes on in FROZEN: how much free memory is held. What was held for what a program does no more
+// would stay for good.
+INTERNAL void decide_hold(const struct observation *seen);
 // LEARN has ended: what was being tried is settled; or it begins anew.
 INTERNAL void decide_settle(void);
 INTERNAL void decide_anew(void);

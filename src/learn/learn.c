@@ -92,6 +92,8 @@ static void look(uint64_t began_ns) {
     bool soon = false;
     if (cycle_learns() && decide_step(&learner.seen, &soon))
         cycle_note_change();
+    if (cycle_is_frozen())
+        decide_hold(&learner.seen);
     if (!learner.is_endless && cycle_is_due(began_ns))
         cycle_step(&learner.seen);
     put_in_force(cycle_shown());

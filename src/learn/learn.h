@@ -1,7 +1,6 @@
 // Learning: observes, asks the policy, and alone publishes what it decides.
 //
-// Nothing here runs on the fast path. learn_look is called where a slow call ends,
-// and looks at the clock now and then.
+// Nothing here runs on the fast path. learn_look is called where a slow call ends, and looks at the clock now and then.
 #ifndef LEARN_LEARN_H
 #define LEARN_LEARN_H
 

@@ -44,8 +44,6 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
     seen->purged_bytes = runs.purged_bytes;
     seen->refaulted_bytes = runs.refaulted_bytes;
-    seen->reused_bytes = runs.reused_bytes;
-    seen->purges = runs.purges;
     seen->big_calls = load_relaxed(&observed_big_calls);
     seen->big_ns = load_relaxed(&observed_big_ns);
     seen->faults = os_is_confined() ? 0 : os_count_faults();

@@ -20,8 +20,6 @@ struct observation {
     size_t allowance_bytes;
     uint64_t purged_bytes; // so far, as the next ones
     uint64_t refaulted_bytes;
-    uint64_t reused_bytes;
-    uint64_t purges;
     uint64_t faults;    // of the process; 0: the system does not say
     uint64_t big_calls; // for big blocks
     uint64_t big_ns;    // spent in them

@@ -141,6 +141,23 @@ static void memory_that_is_needed_again_is_held(void **state) {
     child_must_succeed(refault, NULL);
 }
 
+// Also after LEARN: what the program does no more would be held for good.
+static void stop_refaulting(void *unused) {
+    (void)unused;
+    refault(NULL);
+    seen.now_ns += 5 * SECOND_NS;
+    decide_hold(&seen);
+    MUST(decided.allowance_least == 40 * MIB); // it may come again
+    seen.now_ns += 10 * SECOND_NS;
+    decide_hold(&seen);
+    MUST(decided.allowance_least == 0);
+}
+
+static void memory_that_is_needed_no_more_is_let_go(void **state) {
+    (void)state;
+    child_must_succeed(stop_refaulting, NULL);
+}
+
 static void move_batches(void *unused) {
     (void)unused;
     begin();
@@ -222,6 +239,7 @@ int main(void) {
         cmocka_unit_test(one_whose_class_does_not_grow_gets_it_in_the_next_run),
         cmocka_unit_test(what_saves_little_gets_none),
         cmocka_unit_test(memory_that_is_needed_again_is_held),
+        cmocka_unit_test(memory_that_is_needed_no_more_is_let_go),
         cmocka_unit_test(a_stack_that_is_often_empty_becomes_deeper),
         cmocka_unit_test(where_nothing_was_learned_nothing_is_noted),
         cmocka_unit_test(what_the_user_set_is_not_noted_as_learned),

@@ -163,7 +163,7 @@ static void memory_in_use_and_retained_is_seen(void **state) {
     assert_true(seen.retained_bytes >= 64 * SLICE_BYTES);
     heap_trim(0);
     assert_int_equal(look()->retained_bytes, 0);
-    assert_true(seen.purged_bytes >= 64 * SLICE_BYTES && seen.purges > 0);
+    assert_true(seen.purged_bytes >= 64 * SLICE_BYTES);
 }
 
 static void more_gone_than_came_is_none(void **state) {
