@@ -266,6 +266,20 @@ UNUSED static void thread_join(pthread_t thread) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
+// Runs `count` workers, each given its number, and `disturb` beside them, until all have ended.
+UNUSED static void threads_run(size_t count, void *(*work)(void *), void *(*disturb)(void *)) {
+    pthread_t workers[16];
+    CHECK(count <= COUNT_OF(workers));
+    for (size_t i = 0; i < count; i++) {
+        workers[i] = thread_start(work, (void *)i);
+    }
+    pthread_t disturber = thread_start(disturb, NULL);
+    for (size_t i = 0; i < count; i++) {
+        thread_join(workers[i]);
+    }
+    thread_join(disturber);
+}
+
 // ---- rounds
 
 static size_t bytes_allocated(void) {

@@ -97,19 +97,11 @@ static void *disturb(void *unused) {
 }
 
 static void sampling_under_load(uint64_t seed, unsigned round) {
-    pthread_t workers[WORKERS];
     round_seed = seed;
     sizes = &size_ranges[round % COUNT_OF(size_ranges)];
     ring_start(&ring);
     atomic_store(&workers_at_work, WORKERS);
-    for (size_t i = 0; i < WORKERS; i++) {
-        workers[i] = thread_start(use_heap_and_start_anew, (void *)i);
-    }
-    pthread_t disturber = thread_start(disturb, NULL);
-    for (size_t i = 0; i < WORKERS; i++) {
-        thread_join(workers[i]);
-    }
-    thread_join(disturber);
+    threads_run(WORKERS, use_heap_and_start_anew, disturb);
     ring_drain(&ring);
 }
 

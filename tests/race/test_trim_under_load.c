@@ -41,19 +41,11 @@ static void *trim_without_pause(void *unused) {
 }
 
 static void trim_under_load(uint64_t seed, unsigned round) {
-    pthread_t workers[WORKERS];
     round_seed = seed;
     sizes = &size_ranges[round % COUNT_OF(size_ranges)];
     ring_start(&ring);
     atomic_store(&workers_at_work, WORKERS);
-    for (size_t i = 0; i < WORKERS; i++) {
-        workers[i] = thread_start(use_heap, (void *)i);
-    }
-    pthread_t trimmer = thread_start(trim_without_pause, NULL);
-    for (size_t i = 0; i < WORKERS; i++) {
-        thread_join(workers[i]);
-    }
-    thread_join(trimmer);
+    threads_run(WORKERS, use_heap, trim_without_pause);
     ring_drain(&ring);
 }
 
