@@ -10,6 +10,7 @@
 #include "policy/depths.h"
 #include "policy/retention.h"
 #include "sample/sizes.h"
+#include "sys/options.h"
 #include "sys/os.h"
 
 #define CHANGE_SHARE 4 // a number that moves by less than this part (1/N) has not changed
@@ -96,6 +97,7 @@ void decide_hold(const struct observation *seen) {
         .retained_bytes = seen->retained_bytes,
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,
+        .hold_ns = retention_ns(options.memory_price),
     };
     struct retention_choice choice = retention_step(&decider.retention, &levels);
     decided.allowance_least = choice.allowance_least;
@@ -111,8 +113,16 @@ static void decide_depths(const struct observation *seen) {
         sizes[i] = (uint32_t)class_bytes(i);
     }
     struct depths_seen now = {
-        seen->now_ns, seen->threads,      seen->in_use_bytes,        batches,
-        sizes,        decider.base.depth, decider.base.thread_bytes, decider.base.all_threads_bytes};
+        .now_ns = seen->now_ns,
+        .threads = seen->threads,
+        .in_use_bytes = seen->in_use_bytes,
+        .batches = batches,
+        .class_bytes = sizes,
+        .defaults = decider.base.depth,
+        .thread_bytes = decider.base.thread_bytes,
+        .all_threads_bytes = decider.base.all_threads_bytes,
+        .price = options.memory_price,
+    };
     depths_step(&decider.depths, &now, &decided);
 }
 

@@ -8,6 +8,7 @@
 #include "heap/transfer.h"
 #include "policy/cost.h"
 #include "region/runs.h"
+#include "sys/options.h"
 #include "sys/os.h"
 
 INTERNAL uint64_t observed_big_calls;
@@ -61,6 +62,7 @@ double observed_cost(const struct observation *seen, const struct observation *b
     }
     bool faults_known = seen->faults != 0 && before->faults != 0;
     size_t resident = seen->in_use_bytes + seen->retained_bytes;
+    past.price = options.memory_price;
     past.elapsed_ns = seen->now_ns - before->now_ns;
     past.big_ns = seen->big_ns - before->big_ns;
     past.faults = faults_known ? seen->faults - before->faults : 0;

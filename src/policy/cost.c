@@ -14,5 +14,5 @@ double cost_of_window(const struct cost_seen *seen, const uint32_t *class_bytes)
     spent_ns += (double)seen->big_ns;
     spent_ns += ((double)seen->faults + (double)seen->refaulted_bytes / PAGE_LEAST_BYTES) * COST_FAULT_NS;
     spent_ns += (double)seen->purged_bytes / PAGE_LEAST_BYTES * COST_PURGE_NS;
-    return spent_ns / seconds + (double)seen->idle_bytes / (double)MIB * COST_MIB_SECOND_NS;
+    return spent_ns / seconds + (double)seen->idle_bytes / (double)MIB * (double)seen->price;
 }

@@ -5,7 +5,7 @@
 //   + time spent in calls for big blocks
 //   + page faults, or where the system does not say pages that were purged and used again, * COST_FAULT_NS
 //   + pages purged * COST_PURGE_NS
-//   + MiB resident that no block in use accounts for * COST_MIB_SECOND_NS
+//   + MiB resident that no block in use accounts for * the price of a MiB held for a second (option memory_price)
 //
 // What of it is time and what is memory is weighed by the last price: it says for how much processor time a MiB is
 // worth holding for a second.
@@ -23,6 +23,7 @@ struct cost_seen {
     uint64_t refaulted_bytes; // 0 where faults are known
     uint64_t purged_bytes;
     size_t idle_bytes; // at its end: resident, and in no block in use
+    size_t price;      // of a MiB held for a second, ns
 };
 
 // The price of one batch.

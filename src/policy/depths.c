@@ -17,44 +17,46 @@ static uint64_t batches_ns(uint64_t rate, uint32_t bytes) {
 }
 
 // And what it costs to hold so many blocks in each thread for a second.
-static uint64_t blocks_ns(uint64_t depth, uint32_t bytes, unsigned threads) {
-    return depth * bytes / OCCUPIED_SHARE * threads / 1024 * COST_MIB_SECOND_NS / 1024;
+static uint64_t blocks_ns(const struct depths_seen *seen, uint64_t depth, uint32_t bytes) {
+    return depth * bytes / OCCUPIED_SHARE * seen->threads / 1024 * seen->price / 1024;
 }
 
-static bool is_worth_doubling(const struct depth_class *own, uint32_t bytes, unsigned depth, unsigned threads) {
+static bool is_worth_doubling(const struct depths_seen *seen, const struct depth_class *own, uint32_t bytes,
+                              unsigned depth) {
     bool is_useless = own->trial == DEPTH_USELESS && own->rate < ANOTHER_RATE * own->useless_rate &&
                       own->rate > own->useless_rate / ANOTHER_RATE;
-    return !is_useless && depth < STACK_MAX_DEPTH &&
-           batches_ns(own->rate, bytes) / 2 > blocks_ns(depth, bytes, threads);
+    return !is_useless && depth < STACK_MAX_DEPTH && batches_ns(own->rate, bytes) / 2 > blocks_ns(seen, depth, bytes);
 }
 
-static bool is_worth_halving(const struct depth_class *own, uint32_t bytes, unsigned depth, unsigned threads) {
-    return batches_ns(own->rate, bytes) * IDLE_SHARE < blocks_ns(depth / 2, bytes, threads);
+static bool is_worth_halving(const struct depths_seen *seen, const struct depth_class *own, uint32_t bytes,
+                             unsigned depth) {
+    return batches_ns(own->rate, bytes) * IDLE_SHARE < blocks_ns(seen, depth / 2, bytes);
 }
 
 static unsigned limited(unsigned depth) {
     return depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth;
 }
 
-// The class's next depth, at least `least`.
-static unsigned next_depth(struct depth_class *own, uint32_t rate, uint32_t bytes, unsigned depth, unsigned least,
-                           unsigned threads) {
+// A class's next depth.
+static unsigned next_depth(const struct depths_seen *seen, struct depth_class *own, unsigned class_index, uint32_t rate,
+                           unsigned depth) {
+    unsigned least = (seen->defaults[class_index] + LEAST_SHARE - 1u) / LEAST_SHARE;
+    uint32_t bytes = seen->class_bytes[class_index], before = own->rate;
     bool helped = rate <= own->rate - own->rate / HELPED_SHARE;
     bool tried = own->trial == DEPTH_TRIED;
-    uint32_t before = own->rate;
     own->rate = rate;
-    own->trial = own->trial == DEPTH_TRIED ? DEPTH_IDLE : own->trial;
+    own->trial = tried ? DEPTH_IDLE : own->trial;
     if (tried && !helped) {
         own->trial = DEPTH_USELESS;
         own->useless_rate = before;
         return own->depth_before;
     }
-    if (is_worth_doubling(own, bytes, depth, threads)) {
+    if (is_worth_doubling(seen, own, bytes, depth)) {
         own->trial = DEPTH_TRIED;
         own->depth_before = (uint8_t)depth;
         return limited(2 * depth);
     }
-    return depth / 2 >= least && is_worth_halving(own, bytes, depth, threads) ? depth / 2 : depth;
+    return depth / 2 >= least && is_worth_halving(seen, own, bytes, depth) ? depth / 2 : depth;
 }
 
 static size_t within_row(enum decision decision, uint64_t value) {
@@ -87,9 +89,8 @@ unsigned depths_step(struct depths *state, const struct depths_seen *seen, struc
         if (state->last_ns == 0 || seen->class_bytes[i] == 0 || seen->batches[i] == 0) // nobody uses it
             continue;
         uint64_t rate = batches * SECOND_NS / elapsed;
-        unsigned depth = snapshot->depth[i], least = (seen->defaults[i] + LEAST_SHARE - 1u) / LEAST_SHARE;
-        unsigned next = next_depth(own, rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX, seen->class_bytes[i], depth,
-                                   least, seen->threads);
+        unsigned depth = snapshot->depth[i];
+        unsigned next = next_depth(seen, own, i, rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX, depth);
         snapshot->depth[i] = (uint8_t)next;
         snapshot->batch[i] = (uint8_t)((next + 1) / 2);
         changed += next != depth;

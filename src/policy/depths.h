@@ -38,6 +38,7 @@ struct depths_seen {
     const uint8_t *defaults;     // the classes' default depths
     size_t thread_bytes;         // what stacks may hold in any case
     size_t all_threads_bytes;
+    size_t price; // of a MiB held for a second, ns
 };
 
 // Changes depths, batches and budgets of the snapshot; returns how many classes changed.

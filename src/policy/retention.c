@@ -1,6 +1,8 @@
 // How much free memory to hold.
 #include "policy/retention.h"
 
+#include "policy/snapshot.h"
+
 // Free memory on which a program that does nothing is worth waking a thread for.
 #define IDLE_LEAST_BYTES (8 * MIB)
 
@@ -25,14 +27,14 @@ static void note_level(struct retention *state, uint64_t now_ns, size_t bytes) {
     }
 }
 
-// Whether a level came again: two rises went through it within RETENTION_NS, the later one lately.
-static bool came_again(const struct retention *state, size_t level, uint64_t now_ns) {
+// Whether a level came again: two rises went through it within hold_ns, the later one lately.
+static bool came_again(const struct retention *state, size_t level, const struct retention_seen *seen) {
     uint64_t last_ns = 0;
     for (unsigned i = 1; i <= RETENTION_RISES; i++) { // from the oldest to the newest
         const struct retention_rise *rise = &state->rises[(state->newest + i) % RETENTION_RISES];
         if (rise->end_ns == 0 || rise->low_bytes > level || rise->high_bytes <= level)
             continue;
-        if (last_ns != 0 && rise->end_ns - last_ns <= RETENTION_NS && now_ns - rise->end_ns <= RETENTION_NS)
+        if (last_ns != 0 && rise->end_ns - last_ns <= seen->hold_ns && seen->now_ns - rise->end_ns <= seen->hold_ns)
             return true;
         last_ns = rise->end_ns;
     }
@@ -47,7 +49,7 @@ static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
 }
 
 // Bytes of all levels that came again; between neighbouring ends of rises all do or none.
-static size_t risen_again(const struct retention *state, uint64_t now_ns) {
+static size_t risen_again(const struct retention *state, const struct retention_seen *seen) {
     size_t ends[2 * RETENTION_RISES], sum = 0;
     unsigned count = 0;
     for (unsigned i = 0; i < RETENTION_RISES; i++) {
@@ -55,9 +57,15 @@ static size_t risen_again(const struct retention *state, uint64_t now_ns) {
         insert_sorted(ends, count++, state->rises[i].high_bytes);
     }
     for (unsigned i = 1; i < count; i++)
-        if (ends[i] > ends[i - 1] && came_again(state, ends[i - 1], now_ns))
+        if (ends[i] > ends[i - 1] && came_again(state, ends[i - 1], seen))
             sum += ends[i] - ends[i - 1];
     return sum;
+}
+
+// In milliseconds.
+static size_t delay_of(uint64_t hold_ns) {
+    size_t most = decision_rows[DECISION_purge_delay].most, delay = hold_ns / MS_NS;
+    return delay == 0 ? 1 : delay < most ? delay : most;
 }
 
 struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen) {
@@ -66,18 +74,18 @@ struct retention_choice retention_step(struct retention *state, const struct ret
         state->rises[0] = (struct retention_rise){seen->now_ns, 0, seen->in_use_bytes};
         state->low_bytes = seen->in_use_bytes;
     }
-    bool slept = seen->now_ns - state->last.now_ns > RETENTION_NS && state->last.retained_bytes >= IDLE_LEAST_BYTES;
+    bool slept = seen->now_ns - state->last.now_ns > seen->hold_ns && state->last.retained_bytes >= IDLE_LEAST_BYTES;
     state->idle_turns += slept;
     note_level(state, seen->now_ns, seen->in_use_bytes);
     if (seen->refaulted_bytes > state->last.refaulted_bytes) {
-        bool lately = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= RETENTION_NS;
+        bool lately = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
         state->refault_bytes = most_of(lately ? state->refault_bytes : 0, seen->allowance_bytes);
         state->refault_ns = seen->now_ns;
     }
-    bool refaults = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= RETENTION_NS;
+    bool refaults = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
     state->last = *seen;
     return (struct retention_choice){
-        .allowance_least = most_of(risen_again(state, seen->now_ns), refaults ? state->refault_bytes : 0),
-        .purge_delay = state->idle_turns > 0 ? RETENTION_NS / MS_NS : 0,
+        .allowance_least = most_of(risen_again(state, seen), refaults ? state->refault_bytes : 0),
+        .purge_delay = state->idle_turns > 0 ? delay_of(seen->hold_ns) : 0,
     };
 }

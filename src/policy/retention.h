@@ -1,7 +1,7 @@
 // How much free memory to hold, and how long: by what faulting it in again costs.
 //
 // A MiB that goes back and is needed again costs its page faults; one that stays costs its price in memory. They are
-// equal after RETENTION_NS. So memory that came, went and came again within that time is held, and what nobody took for
+// equal after retention_ns. So memory that came, went and came again within that time is held, and what nobody took for
 // so long may go: whatever the program does later, the cost is at most twice that of knowing the future (the ski-rental
 // argument: Karlin, Manasse, Rudolph, Sleator, "Competitive snoopy caching", 1988).
 #ifndef POLICY_RETENTION_H
@@ -11,7 +11,6 @@
 #include "base/tuning.h"
 
 #define RETENTION_MIB_NS ((uint64_t)(COST_FAULT_NS + COST_PURGE_NS) * (MIB / 4096))
-#define RETENTION_NS (RETENTION_MIB_NS * 1000000000 / COST_MIB_SECOND_NS)
 // Rises of what is in use that are remembered; and how far it must fall for another one to begin, at least and as a
 // part (1/N) of what is in use.
 #define RETENTION_RISES 16
@@ -24,6 +23,7 @@ struct retention_seen {
     size_t retained_bytes;
     size_t allowance_bytes;   // the mechanism's own, by refaults
     uint64_t refaulted_bytes; // so far
+    uint64_t hold_ns;         // for which holding costs as much: retention_ns
 };
 
 // From a low to the next high.
@@ -47,6 +47,11 @@ struct retention_choice {
     size_t allowance_least;
     size_t purge_delay; // milliseconds; 0: no need
 };
+
+// How long holding memory costs as much as faulting it in again, at that price of a MiB for a second, ns.
+ALWAYS_INLINE uint64_t retention_ns(size_t price) {
+    return RETENTION_MIB_NS * SECOND_NS / price;
+}
 
 INTERNAL struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen);
 

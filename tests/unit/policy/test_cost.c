@@ -5,7 +5,7 @@
 
 enum { SMALL = 5, LARGE = 80 };
 static const uint32_t class_bytes[CLASS_END] = {[CLASS_NONE] = 1, [SMALL] = 80, [LARGE] = 65536};
-static const struct cost_seen nothing = {.elapsed_ns = SECOND_NS};
+static const struct cost_seen nothing = {.elapsed_ns = SECOND_NS, .price = COST_MIB_SECOND_NS};
 
 static double cost_of(struct cost_seen seen) {
     return cost_of_window(&seen, class_bytes);
@@ -59,11 +59,13 @@ static void time_in_calls_for_big_blocks_is_time(void **state) {
 }
 
 static void idle_memory_has_its_price_by_time(void **state) {
-    struct cost_seen seen = {.elapsed_ns = SECOND_NS / 4, .idle_bytes = 3 * MIB};
+    struct cost_seen seen = {.elapsed_ns = SECOND_NS / 4, .idle_bytes = 3 * MIB, .price = COST_MIB_SECOND_NS};
     (void)state;
     assert_true(is_near(cost_of(seen), 3.0 * COST_MIB_SECOND_NS)); // in any second
     seen.elapsed_ns = 100 * SECOND_NS;
     assert_true(is_near(cost_of(seen), 3.0 * COST_MIB_SECOND_NS));
+    seen.price = 7;
+    assert_true(is_near(cost_of(seen), 21));
 }
 
 static void the_same_work_in_half_the_time_costs_double(void **state) {
@@ -88,6 +90,7 @@ static void a_mib_is_held_as_long_as_faulting_it_in_is_worth(void **state) {
 static void numbers_of_any_size_make_a_number(void **state) {
     struct cost_seen seen = {.elapsed_ns = 1, .big_ns = UINT64_MAX, .faults = UINT64_MAX, .idle_bytes = SIZE_MAX};
     seen.purged_bytes = UINT64_MAX;
+    seen.price = SIZE_MAX;
     (void)state;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         seen.batches[i] = UINT64_MAX;

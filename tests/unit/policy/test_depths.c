@@ -35,6 +35,7 @@ static int begin(void **state) {
         .defaults = program.defaults,
         .thread_bytes = STACK_THREAD_BYTES,
         .all_threads_bytes = STACK_ALL_THREADS_BYTES,
+        .price = COST_MIB_SECOND_NS,
     };
     begin_class(CLASS, 64, 16);
     depths_step(&program.state, &program.seen, &program.snapshot);
@@ -95,6 +96,16 @@ static void a_class_that_gains_nothing_goes_back_and_is_left_alone(void **state)
     for (unsigned i = 0; i < 50; i++)
         assert_int_equal(step(CLASS, 7000 + 200 * i), 0);
     assert_int_equal(depth_of(CLASS), 16);
+}
+
+static void dear_memory_keeps_stacks_shallow(void **state) {
+    (void)state;
+    program.seen.price = 1000 * COST_MIB_SECOND_NS;
+    begin_class(CLASS, 4096, 16);
+    assert_int_equal(step(CLASS, 500), 0);
+    program.seen.price = COST_MIB_SECOND_NS;
+    assert_int_equal(step(CLASS, 500), 1);
+    assert_int_equal(depth_of(CLASS), 32);
 }
 
 static void from_the_deepest_it_goes_back_to_what_it_was(void **state) {
@@ -322,6 +333,7 @@ int main(void) {
         cmocka_unit_test_setup(it_stops_where_doubling_no_longer_helps, begin),
         cmocka_unit_test_setup(it_stays_where_stacks_suffice, begin),
         cmocka_unit_test_setup(a_class_that_gains_nothing_goes_back_and_is_left_alone, begin),
+        cmocka_unit_test_setup(dear_memory_keeps_stacks_shallow, begin),
         cmocka_unit_test_setup(from_the_deepest_it_goes_back_to_what_it_was, begin),
         cmocka_unit_test_setup(another_rate_is_another_trial, begin),
         cmocka_unit_test_setup(unused_classes_stay_as_they_are, begin),

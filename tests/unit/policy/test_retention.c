@@ -3,6 +3,9 @@
 #include "unit/unit.h"
 
 #include "policy/retention.h"
+#include "policy/snapshot.h"
+
+#define RETENTION_NS retention_ns(COST_MIB_SECOND_NS)
 
 static struct retention state_now;
 static struct retention_seen seen;
@@ -13,6 +16,7 @@ static int begin(void **state) {
     memset(&state_now, 0, sizeof state_now);
     memset(&seen, 0, sizeof seen);
     seen.now_ns = 1000 * SECOND_NS;
+    seen.hold_ns = RETENTION_NS;
     return 0;
 }
 
@@ -199,6 +203,30 @@ static void long_sleep_on_free_memory_asks_for_a_purge(void **state) {
     assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS);
 }
 
+static void what_memory_is_worth_says_how_long_it_is_held(void **state) {
+    (void)state;
+    assert_int_equal(retention_ns(2 * COST_MIB_SECOND_NS), RETENTION_NS / 2);
+    seen.hold_ns = retention_ns(100 * COST_MIB_SECOND_NS); // a tenth of a second
+    look(0, 10 * MIB);
+    burst(10 * MIB, 60 * MIB);
+    burst(10 * MIB, 60 * MIB);
+    assert_int_equal(look(MS_NS, 10 * MIB), 50 * MIB);
+    assert_int_equal(look(seen.hold_ns, 10 * MIB), 0);
+}
+
+static void a_delay_is_one_that_the_mechanism_takes(void **state) {
+    size_t prices[] = {1, 1000000000};
+    size_t delays[] = {decision_rows[DECISION_purge_delay].most, 1};
+    for (unsigned i = 0; i < 2; i++) {
+        begin(state);
+        seen.hold_ns = retention_ns(prices[i]);
+        seen.retained_bytes = 8 * MIB;
+        look(0, 10 * MIB);
+        look(seen.hold_ns + 1, 10 * MIB);
+        assert_int_equal(choice.purge_delay, delays[i]);
+    }
+}
+
 // ---- a slow model of what came again
 
 // Whether the level between so many MiB and one more came again.
@@ -255,6 +283,8 @@ int main(void) {
         cmocka_unit_test_setup(refaults_hold_the_allowance_for_a_while, begin),
         cmocka_unit_test_setup(the_larger_reason_counts, begin),
         cmocka_unit_test_setup(long_sleep_on_free_memory_asks_for_a_purge, begin),
+        cmocka_unit_test_setup(what_memory_is_worth_says_how_long_it_is_held, begin),
+        cmocka_unit_test_setup(a_delay_is_one_that_the_mechanism_takes, begin),
         cmocka_unit_test_setup(levels_that_came_again_are_summed, begin),
     };
     return cmocka_run_group_tests_name("retention", tests, NULL, NULL);
