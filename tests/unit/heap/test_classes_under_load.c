@@ -4,7 +4,7 @@
 
 #include "unit/heap/spares.h"
 
-enum { WORKERS = 3 };
+enum { WORKERS = 3, CHANGES = SANITIZED ? 30 : 200, MOST_CHANGES = 100 * CHANGES };
 
 static size_t random_step(struct random *random) {
     return size_class_bytes_of_entry(1 + (unsigned)random_below(random, CLASS_MAP_COUNT - 1));
@@ -67,7 +67,7 @@ static void *change_again_and_again(void *unused) {
     struct snapshot made;
     (void)unused;
     heap_default_snapshot(&made);
-    while (changes < (SANITIZED ? 30 : 200)) {
+    while (changes < CHANGES || (used_again == 0 && changes < MOST_CHANGES)) { // threads may not have run yet
         change_at_random(&random, &made);
         drop(make(&random));
         heap_trim(0); // all let their leases go
