@@ -244,7 +244,7 @@
 // Between looks at what the program does: short at first, so that a program of a second learns too; longer with time.
 #define LEARN_LEAST_NS (10 * MS_NS)
 #define LEARN_MOST_NS (500 * MS_NS)
-#define LEARN_GROWTH_SHARE 16 // each look comes later than the one before by this part (1/N) of the time gone by
+#define LEARN_GROWTH_SHARE 16 // each look comes later than the one before by this part (1/N) of the time in this state
 #define LEARN_TURNS 32        // slow calls of a thread between looks at the clock
 #define LEARN_COST_NS 50000   // of a look, before one was timed
 #define LEARN_COST_SHARE 200  // and no more than this part (1/N) of the time, whatever a look costs

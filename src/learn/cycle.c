@@ -42,6 +42,10 @@ bool cycle_is_frozen(void) {
     return cycle.evolution.state == EVOLUTION_FROZEN;
 }
 
+uint64_t cycle_begin_ns(void) {
+    return cycle.evolution.begin_ns;
+}
+
 void cycle_note_change(void) {
     cycle.has_changed = true;
     cycle.is_new = true;

@@ -13,6 +13,8 @@ INTERNAL bool cycle_is_due(uint64_t now_ns);
 // Decisions are taken in LEARN alone, but for how much memory is held: in FROZEN too.
 INTERNAL bool cycle_learns(void);
 INTERNAL bool cycle_is_frozen(void);
+// When its present state began.
+INTERNAL uint64_t cycle_begin_ns(void);
 // Notes that something was decided.
 INTERNAL void cycle_note_change(void);
 // Ends a window.

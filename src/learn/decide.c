@@ -121,6 +121,7 @@ static void decide_depths(const struct observation *seen) {
         .defaults = decider.base.depth,
         .thread_bytes = decider.base.thread_bytes,
         .all_threads_bytes = decider.base.all_threads_bytes,
+        .cached_bytes = seen->cached_bytes,
         .price = options.memory_price,
     };
     depths_step(&decider.depths, &now, &decided);

@@ -73,9 +73,9 @@ static void note_cost(uint64_t ns) {
     learner.cost_ns = ns < most ? ns : most;
 }
 
-// The time of the next look: later the longer the program runs, and the more looks cost.
+// The time of the next look: later the longer nothing has changed, and the more looks cost.
 static uint64_t next_look_after(uint64_t now_ns) {
-    uint64_t wait = (now_ns - learner.start_ns) / LEARN_GROWTH_SHARE;
+    uint64_t wait = (now_ns - cycle_begin_ns()) / LEARN_GROWTH_SHARE;
     wait = wait < LEARN_LEAST_NS ? LEARN_LEAST_NS : wait > LEARN_MOST_NS ? LEARN_MOST_NS : wait;
     uint64_t cost = learner.cost_ns * LEARN_COST_SHARE;
     return now_ns + (wait > cost ? wait : cost);

@@ -37,8 +37,10 @@ void observe(struct observation *seen, uint64_t now_ns) {
     memset(seen, 0, sizeof *seen);
     seen->now_ns = now_ns;
     heap_for_each(observe_heap, seen);
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         seen->classes[i].cached_blocks += transfer_blocks(i);
+        seen->cached_bytes += seen->classes[i].cached_blocks * class_bytes(i);
+    }
     struct runs_totals runs = runs_count();
     seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
     seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache_count().bytes;

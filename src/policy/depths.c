@@ -10,6 +10,12 @@
 #define LEAST_SHARE 4              // of its default depth a class keeps so much (1/N)
 #define OCCUPIED_SHARE 2           // of a stack's depth so much (1/N) is there in the mean
 #define BUDGET_SHARE 2             // of what is in use so much (1/N) may lie in stacks, by their depths
+#define BUDGET_TURNS 4             // steps from one trial of the budget to the next
+#define BUDGET_HELPED_SHARE 8      // it helped where at least this part (1/N) of what batches cost is gone
+#define BUDGET_GAIN_SHARE 4        // and it is expected to save so much (1/N)
+#define BUDGET_CACHED_SHARE 8      // of what is in use so much (1/N) may really lie in stacks, for them to get more
+#define BUDGET_USED_SHARE 8        // and so much (1/N) of the budget, else it is not what limits them
+#define BUDGET_MOST_DOUBLINGS 3
 
 // Nanoseconds of processor time that batches of blocks of that size cost in a second.
 static uint64_t batches_ns(uint64_t rate, uint32_t bytes) {
@@ -63,13 +69,22 @@ static size_t within_row(enum decision decision, uint64_t value) {
     return value < decision_rows[decision].most ? (size_t)value : decision_rows[decision].most;
 }
 
-// What stacks may hold in one thread: as much more as depths are above the defaults.
-static void choose_budget(const struct depths_seen *seen, struct snapshot *snapshot) {
+// What stacks may hold in one thread by default.
+static uint64_t usual_budget(const struct depths_seen *seen) {
+    uint64_t part = seen->all_threads_bytes / seen->threads;
+    uint64_t most = (uint64_t)seen->thread_bytes * (seen->threads > 1 ? STACK_THREADS_TIMES : 1);
+    return part < most ? part : most;
+}
+
+// What stacks may hold in one thread: as much more as depths are above the defaults, or the default doubled.
+static void choose_budget(const struct depths_seen *seen, const struct depth_budget *own, struct snapshot *snapshot) {
     uint64_t wanted = seen->thread_bytes, most = seen->in_use_bytes / BUDGET_SHARE / seen->threads;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         if (snapshot->depth[i] > seen->defaults[i])
             wanted += (uint64_t)(snapshot->depth[i] - seen->defaults[i]) * seen->class_bytes[i];
     uint64_t budget = wanted < most ? wanted : most;
+    if (own->doublings > 0 && budget < usual_budget(seen) << own->doublings)
+        budget = usual_budget(seen) << own->doublings;
     snapshot->thread_bytes =
         within_row(DECISION_thread_bytes, budget < seen->thread_bytes ? seen->thread_bytes : budget);
     budget = snapshot->thread_bytes * seen->threads;
@@ -77,26 +92,72 @@ static void choose_budget(const struct depths_seen *seen, struct snapshot *snaps
     snapshot->all_threads_bytes = within_row(DECISION_all_threads_bytes, budget);
 }
 
+// Doubles the budget on trial, or settles the trial. True: it was one of that, and what batches cost says nothing about
+// depths.
+static bool try_budget(const struct depths_seen *seen, struct depth_budget *own, uint64_t cost_ns, unsigned steps) {
+    uint64_t before = own->cost_ns, held_ns = seen->cached_bytes / 1024 * seen->price / 1024;
+    own->cost_ns = cost_ns;
+    if (own->trial == DEPTH_TRIED) {
+        bool helped = cost_ns <= before - before / BUDGET_HELPED_SHARE;
+        own->doublings -= !helped;
+        own->trial = helped ? DEPTH_IDLE : DEPTH_USELESS;
+        own->useless_cost_ns = before;
+        return true;
+    }
+    if (steps % BUDGET_TURNS != 0)
+        return false;
+    uint64_t budget = usual_budget(seen) * seen->threads << own->doublings;
+    bool is_useless = own->trial == DEPTH_USELESS && cost_ns < ANOTHER_RATE * own->useless_cost_ns &&
+                      cost_ns > own->useless_cost_ns / ANOTHER_RATE;
+    if (!is_useless && own->doublings < BUDGET_MOST_DOUBLINGS && cost_ns / BUDGET_GAIN_SHARE > held_ns &&
+        seen->cached_bytes >= budget / BUDGET_USED_SHARE &&
+        seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE) {
+        own->doublings++;
+        own->trial = DEPTH_TRIED;
+        return true;
+    }
+    bool is_dear = cost_ns * IDLE_SHARE < held_ns || seen->cached_bytes > seen->in_use_bytes / BUDGET_SHARE;
+    own->doublings -= own->doublings > 0 && is_dear;
+    return false;
+}
+
+// A class's batches per second since the last step.
+static uint32_t batch_rate(struct depth_class *own, uint64_t batches, uint64_t elapsed_ns) {
+    uint64_t rate = (batches - own->batches) * SECOND_NS / elapsed_ns;
+    own->batches = batches;
+    return rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
+}
+
+static void note_first_look(struct depths *state, const struct depths_seen *seen) {
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        state->classes[i].batches = seen->batches[i];
+    state->last_ns = seen->now_ns;
+}
+
 unsigned depths_step(struct depths *state, const struct depths_seen *seen, struct snapshot *snapshot) {
+    static uint32_t rates[CLASS_END];
+    uint64_t elapsed = seen->now_ns - state->last_ns, cost_ns = 0;
     unsigned changed = 0;
-    uint64_t elapsed = seen->now_ns - state->last_ns;
-    if (state->last_ns != 0 && (elapsed < STEP_LEAST_NS || seen->threads == 0))
+    if (state->last_ns == 0) {
+        note_first_look(state, seen);
+        return 0;
+    }
+    if (elapsed < STEP_LEAST_NS || seen->threads == 0)
         return 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        struct depth_class *own = &state->classes[i];
-        uint64_t batches = seen->batches[i] - own->batches;
-        own->batches = seen->batches[i];
-        if (state->last_ns == 0 || seen->class_bytes[i] == 0 || seen->batches[i] == 0) // nobody uses it
+        rates[i] = batch_rate(&state->classes[i], seen->batches[i], elapsed);
+        cost_ns += batches_ns(rates[i], seen->class_bytes[i]);
+    }
+    bool is_about_budget = try_budget(seen, &state->budget, cost_ns, ++state->steps);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END && !is_about_budget; i++) {
+        if (seen->class_bytes[i] == 0 || seen->batches[i] == 0) // nobody uses it
             continue;
-        uint64_t rate = batches * SECOND_NS / elapsed;
-        unsigned depth = snapshot->depth[i];
-        unsigned next = next_depth(seen, own, i, rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX, depth);
+        unsigned depth = snapshot->depth[i], next = next_depth(seen, &state->classes[i], i, rates[i], depth);
         snapshot->depth[i] = (uint8_t)next;
         snapshot->batch[i] = (uint8_t)((next + 1) / 2);
         changed += next != depth;
     }
-    if (state->last_ns != 0)
-        choose_budget(seen, snapshot);
+    choose_budget(seen, &state->budget, snapshot);
     state->last_ns = seen->now_ns;
     return changed;
 }

@@ -4,7 +4,8 @@
 // program that needs more than twice as many at a time gains nothing. So depth is doubled where what half of the
 // batches cost is more than what the blocks cost in memory, and taken back where the batches did not become fewer.
 // Where hardly any batch moves, depth goes down again, to a quarter of the default. All classes share one budget; those
-// that gain most for their bytes come first (water-filling, as tcmalloc does between its size classes).
+// that gain most for their bytes come first (water-filling, as tcmalloc does between its size classes). The budget is
+// doubled by the same rule: on trial, where a quarter of what all batches cost is more than what stacks hold by now.
 #ifndef POLICY_DEPTHS_H
 #define POLICY_DEPTHS_H
 
@@ -24,8 +25,18 @@ struct depth_class {
     uint8_t depth_before;  // the trial
 };
 
+// What one thread's stacks may hold: the default, doubled so many times.
+struct depth_budget {
+    uint64_t cost_ns; // of all batches per second, at the last step
+    uint64_t useless_cost_ns;
+    uint8_t trial; // enum depth_trial
+    uint8_t doublings;
+};
+
 struct depths {
     uint64_t last_ns; // 0: nothing was seen yet
+    unsigned steps;
+    struct depth_budget budget;
     struct depth_class classes[CLASS_END];
 };
 
@@ -38,7 +49,8 @@ struct depths_seen {
     const uint8_t *defaults;     // the classes' default depths
     size_t thread_bytes;         // what stacks may hold in any case
     size_t all_threads_bytes;
-    size_t price; // of a MiB held for a second, ns
+    size_t cached_bytes; // what stacks hold by now
+    size_t price;        // of a MiB held for a second, ns
 };
 
 // Changes depths, batches and budgets of the snapshot; returns how many classes changed.

@@ -9,9 +9,11 @@
 #define STABLE_WINDOWS 3      // in a row without a decision
 #define P99_STABLE 0.10       // differs by so much from window to window at most
 #define CANARY_PAIRS 6
-#define CANARY_WINS 3      // pairs in which what was decided must not be worse
-#define WORSE_SHARE 0.01   // by which a window counts as worse
-#define P99_WORSE 1.20     // FROZEN: so much worse than when it was frozen
+#define CANARY_WINS 3    // pairs in which what was decided must not be worse
+#define WORSE_SHARE 0.01 // by which a window counts as worse
+#define P99_WORSE 1.20   // FROZEN: so much worse than when it was frozen
+#define COST_WORSE 1.50  // and so much dearer, by at least so many nanoseconds a second
+#define COST_LEAST 1e7
 #define WORSE_WINDOWS 3    // in a row
 #define DISTANCE_MOST 0.25 // of the sizes asked for from those when it was frozen
 #define SEEN_LEAST 200     // requests, for their sizes to be compared
@@ -51,6 +53,7 @@ static void enter(struct evolution *state, enum evolution_state next, uint64_t n
     state->pairs = 0;
     state->wins = 0;
     state->p99_ns = 0;
+    state->cost = 0;
     state->shares_known = false;
     state->frozen += next == EVOLUTION_FROZEN;
     state->relearned += next == EVOLUTION_LEARN;
@@ -93,13 +96,16 @@ static enum evolution_act step_frozen(struct evolution *state, const struct evol
     double shares[EVOLUTION_SIZES] = {0};
     bool known = shares_of(window, shares);
     bool is_worse = state->p99_ns > 0 && window->p99_ns > state->p99_ns * P99_WORSE;
+    bool is_dear = state->cost > 0 && window->cost > state->cost * COST_WORSE + COST_LEAST;
     bool is_other = known && state->shares_known && evolution_distance(shares, state->shares) > DISTANCE_MOST;
     if (state->p99_ns == 0)
         state->p99_ns = window->p99_ns;
+    if (state->cost == 0)
+        state->cost = window->cost;
     for (unsigned i = 0; i < EVOLUTION_SIZES && known && !state->shares_known; i++)
         state->shares[i] = shares[i];
     state->shares_known = state->shares_known || known;
-    state->stable = is_worse || is_other ? state->stable + 1 : 0;
+    state->stable = is_worse || is_dear || is_other ? state->stable + 1 : 0;
     if (state->stable < WORSE_WINDOWS)
         return EVOLUTION_GO_ON;
     enter(state, EVOLUTION_LEARN, window->now_ns);

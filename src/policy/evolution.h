@@ -5,7 +5,7 @@
 //       ^  \_______________ nothing was decided __________________________________________________--> |  ^
 //       |                                                          | worse: what was before returns      |  |
 //       |                                                          +-------------------------------------|--+
-//       +--------------- p99 is worse, or other sizes are asked for -------------------------------------+
+//       +--------------- p99 or the cost is worse, or other sizes are asked for -------------------------+
 //
 // All of it goes by windows: short ones when a state begins, two seconds at most, so that a program that runs for
 // seconds and a service that runs for weeks both get through it. In CANARY what was decided is in force in every other
@@ -51,6 +51,7 @@ struct evolution {
     unsigned stable;                // in a row, in LEARN; or that were worse in a row, in FROZEN
     double p99_ns;                  // to compare with: of the window before, or when it was frozen
     double old_cost;                // of the pair's first window
+    double cost;                    // when it was frozen; 0: not known
     unsigned pairs, wins;           // of CANARY
     double shares[EVOLUTION_SIZES]; // when it was frozen
     bool shares_known;

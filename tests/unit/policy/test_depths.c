@@ -277,6 +277,55 @@ static void the_budget_is_at_most_half_of_what_is_in_use(void **state) {
     assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
 }
 
+// A thread whose large blocks do not fit the budget: so many batches a second, of which a doubled budget saves a part.
+static unsigned tries_of_budget(unsigned steps, double saves) {
+    unsigned trials = 0;
+    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
+    program.seen.cached_bytes = 4 * MIB;
+    for (unsigned i = 0; i < steps; i++) {
+        size_t before = program.snapshot.thread_bytes;
+        double rate = 20000;
+        for (size_t budget = before; budget > STACK_THREAD_BYTES; budget /= 2)
+            rate *= 1 - saves;
+        step(OTHER, (uint64_t)rate);
+        trials += program.snapshot.thread_bytes > before;
+    }
+    return trials;
+}
+
+static void a_budget_that_is_too_small_is_doubled(void **state) {
+    (void)state;
+    assert_int_equal(tries_of_budget(40, 0.3), 3);
+    assert_int_equal(program.snapshot.thread_bytes, 8 * STACK_THREAD_BYTES); // and no further
+}
+
+static void a_doubled_budget_that_does_not_help_is_taken_back(void **state) {
+    (void)state;
+    assert_int_equal(tries_of_budget(40, 0.05), 1);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+}
+
+static void a_doubled_budget_goes_with_what_it_was_for(void **state) {
+    (void)state;
+    tries_of_budget(40, 0.3);
+    for (unsigned i = 0; i < 40; i++)
+        step(OTHER, 1);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+}
+
+static void a_budget_that_is_not_used_is_not_doubled(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
+    program.seen.cached_bytes = STACK_THREAD_BYTES / 16;
+    for (unsigned i = 0; i < 40; i++)
+        step(OTHER, 20000);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+    program.seen.cached_bytes = GIB / 4; // or holds much of the heap
+    for (unsigned i = 0; i < 40; i++)
+        step(OTHER, 20000);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+}
+
 // Else the next start would refuse the file in which they stand.
 static void the_budget_is_a_valid_decision(void **state) {
     (void)state;
@@ -347,6 +396,10 @@ int main(void) {
         cmocka_unit_test_setup(the_budget_grows_as_depths_have_grown, begin),
         cmocka_unit_test_setup(the_budget_is_at_most_half_of_what_is_in_use, begin),
         cmocka_unit_test_setup(the_budget_is_a_valid_decision, begin),
+        cmocka_unit_test_setup(a_budget_that_is_too_small_is_doubled, begin),
+        cmocka_unit_test_setup(a_doubled_budget_that_does_not_help_is_taken_back, begin),
+        cmocka_unit_test_setup(a_doubled_budget_goes_with_what_it_was_for, begin),
+        cmocka_unit_test_setup(a_budget_that_is_not_used_is_not_doubled, begin),
         cmocka_unit_test_setup(whatever_happens_depths_are_valid, begin),
     };
     return cmocka_run_group_tests_name("depths", tests, NULL, NULL);

@@ -162,6 +162,26 @@ static struct evolution_window sized(unsigned moved, unsigned requests) {
     return window;
 }
 
+static void three_windows_that_cost_much_more_wake_it(void **state) {
+    const struct evolution_window usual = {.cost = 1e8}, dearer = {.cost = 1.55e8}, dear = {.cost = 1.7e8};
+    (void)state;
+    freeze();
+    step(usual);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(step(dearer), EVOLUTION_GO_ON); // half as much again, and a hundredth of a processor
+    assert_int_equal(steps(2, dear), EVOLUTION_GO_ON);
+    assert_int_equal(step(dear), EVOLUTION_LEARN_ANEW);
+}
+
+static void what_costs_next_to_nothing_may_cost_a_multiple_of_it(void **state) {
+    const struct evolution_window usual = {.cost = 1e5}, dear = {.cost = 5e6};
+    (void)state;
+    freeze();
+    step(usual);
+    for (unsigned i = 0; i < 10; i++)
+        assert_int_equal(step(dear), EVOLUTION_GO_ON);
+}
+
 static void three_windows_of_other_sizes_in_a_row_wake_it(void **state) {
     (void)state;
     freeze();
@@ -270,6 +290,8 @@ int main(void) {
         cmocka_unit_test_setup(what_is_worse_gives_way_to_what_was_before, start),
         cmocka_unit_test_setup(a_program_that_costs_nothing_keeps_what_was_decided, start),
         cmocka_unit_test_setup(three_windows_with_a_worse_p99_in_a_row_wake_it, start),
+        cmocka_unit_test_setup(three_windows_that_cost_much_more_wake_it, start),
+        cmocka_unit_test_setup(what_costs_next_to_nothing_may_cost_a_multiple_of_it, start),
         cmocka_unit_test_setup(three_windows_of_other_sizes_in_a_row_wake_it, start),
         cmocka_unit_test_setup(sizes_are_compared_with_the_first_that_are_known, start),
         cmocka_unit_test_setup(learning_anew_is_learning_from_the_beginning, start),
