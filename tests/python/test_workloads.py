@@ -25,6 +25,10 @@ CASES = [
     ("thread_churn", "20 2 50", 100, 2000, 2000),
     ("latency", "16 1024 300 2 4000", 8000, 8600, 8600),
     ("bursts", "20 1 3", 7680, 7710, 7710),
+    ("odd_sizes", "1 2 3 500 272 1040", 3000, 10302, 10302),
+    ("adversary", "switch 1 1", 1_020_000, 1_020_000, 1_020_000),
+    ("adversary", "burst 2 1", 604_000, 604_000, 604_000),
+    ("adversary", "sites 1 1", 800, 800, 800),
 ]
 
 
@@ -95,6 +99,11 @@ def test_fragmentation_ends_with_what_it_says(counting_library):
 def test_realloc_keeps_the_content_and_counts(arguments):
     report = json.loads(run("realloc_growth", arguments).stdout)
     assert report["operations"] == int(arguments.split()[-1])
+
+
+def test_the_adversary_calls_from_thousands_of_places():
+    code = subprocess.run(["objdump", "-d", str(workloads.program("adversary"))], capture_output=True, text=True, check=True).stdout
+    assert sum("malloc@" in line and ("call" in line or "\tbl\t" in line) for line in code.splitlines()) > 4096
 
 
 @pytest.mark.parametrize("mode", ["calloc", "aligned"])
