@@ -109,7 +109,7 @@ static struct trace_chunk_at *chunk_keep(const struct trace_chunk *head, const u
 }
 
 static void add_events(struct trace *trace, struct trace_chunk_at *chunk, struct trace_chunk_at ***tails) {
-    static size_t room;
+    size_t room = trace->thread_room;
     uint32_t thread = chunk->head.thread;
     if (thread >= (1u << 24))
         trace_fail("%s is damaged: a chunk is of thread %u", trace->path, thread);
@@ -117,7 +117,7 @@ static void add_events(struct trace *trace, struct trace_chunk_at *chunk, struct
         size_t more = room == 0 ? 64 : room * 2;
         trace->threads = memory_grow(trace->threads, room * sizeof *trace->threads, more * sizeof *trace->threads);
         *tails = memory_grow(*tails, room * sizeof **tails, more * sizeof **tails);
-        room = more;
+        room = trace->thread_room = more;
     }
     if (thread >= trace->thread_count)
         trace->thread_count = thread + 1;

@@ -30,6 +30,7 @@ struct trace {
     struct trace_end end; // where the trace is not whole: what can be known without it
     bool is_whole;        // it has its end
     struct trace_thread *threads;
+    size_t thread_room; // of `threads`
     uint32_t thread_count;
     const struct trace_chunk_at *modules, *command; // NULL: there is none
 };

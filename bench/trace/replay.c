@@ -1,10 +1,12 @@
 // Replays a trace: each thread makes the calls that the program's thread made, on whatever allocator this process has.
+// Several traces come one after another, as one program that changes: what the one left is freed before the next.
 //
 // Models: the sizes, lifetimes, threads and order of a real program's calls, without the program.
 // Does not model: the time between calls (they follow one another at once, so caches are warmer and purges by the clock
 // rarer), what the program writes to its blocks beyond what --touch says, memory that it maps itself.
-// Time: from the start of the first thread to the end of the last; cpu_seconds: of the replaying threads alone, without
-// waiting. Memory: resident memory less what the replay itself had at the start, when its plan was made and in memory.
+// Time: from the start of the first thread to the end of the last, of all traces; cpu_seconds: of the replaying threads
+// alone, without waiting. Memory: resident memory less what the replay itself had at the start, when its plan was made
+// and in memory.
 #define _GNU_SOURCE
 #include "plan.h"
 
@@ -46,8 +48,17 @@ struct sample {
     int64_t requested_bytes;
 };
 
-static struct {
+// What one trace needs; made before the first one begins.
+struct piece {
     struct plan plan;
+    struct place *places;
+    _Atomic uint32_t *left_in;
+};
+
+static struct {
+    struct piece *pieces;
+    unsigned piece_count;
+    struct plan plan; // this and the next two: of the trace that is replayed
     struct place *places;
     enum touch touch;
     _Atomic uint32_t *left_in; // threads that are not through with a stretch; release, pairs: enter
@@ -310,22 +321,47 @@ static void run_in_main_thread(void) {
     setitimer(ITIMER_REAL, &off, NULL);
 }
 
-static void prepare(const char *path, bool partial) {
+static void prepare(struct piece *piece, const char *path, bool partial) {
     struct trace trace;
     trace_open(&trace, path, partial);
-    plan_make(&all.plan, &trace);
-    if (all.plan.steps == 0)
+    plan_make(&piece->plan, &trace);
+    if (piece->plan.steps == 0)
         trace_fail("%s holds no call that could be replayed", path);
-    all.places = harness_array(all.plan.places + 1, sizeof *all.places);
-    all.left_in = harness_array(all.plan.stretches, sizeof *all.left_in);
-    for (uint32_t i = 0; i < all.plan.stretches; i++)
-        atomic_init(&all.left_in[i], all.plan.in_stretch[i]);
+    piece->places = harness_array(piece->plan.places + 1, sizeof *piece->places);
+    piece->left_in = harness_array(piece->plan.stretches, sizeof *piece->left_in);
+    for (uint32_t i = 0; i < piece->plan.stretches; i++)
+        atomic_init(&piece->left_in[i], piece->plan.in_stretch[i]);
+}
+
+static void prepare_samples(void) {
     all.samples = harness_array(SAMPLES, sizeof *all.samples);
     all.sample_every = 1;
     all.page_kib = sysconf(_SC_PAGESIZE) / 1024;
     all.statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     if (all.statm < 0)
         trace_fail("/proc/self/statm can't be read: %s", strerror(errno));
+}
+
+// No thread of the trace before is left.
+static void piece_begin(const struct piece *piece) {
+    all.plan = piece->plan;
+    all.places = piece->places;
+    all.left_in = piece->left_in;
+    atomic_store(&all.through, 0);
+    atomic_store(&all.ended, 0);
+}
+
+static void free_leftovers(void) {
+    struct account account = {0};
+    for (uint32_t i = 0; i <= all.plan.places; i++) {
+        void *block = atomic_load_explicit(&all.places[i].block, memory_order_relaxed); // nobody else is there
+        if (block == NULL)
+            continue;
+        if (block != REFUSED)
+            free(block);
+        account_add(&account, -(int64_t)all.places[i].bytes);
+    }
+    account_tell(&account);
 }
 
 // The highest resident memory from here on; what the plan took meanwhile and gave back does not count.
@@ -338,8 +374,22 @@ static void reset_peak(void) {
     }
 }
 
+// All traces as one.
+static struct plan sum_of_plans(void) {
+    struct plan sum = {0};
+    for (unsigned i = 0; i < all.piece_count; i++) {
+        const struct plan *plan = &all.pieces[i].plan;
+        sum.steps += plan->steps;
+        sum.unknown += plan->unknown;
+        sum.missed += plan->missed;
+        if (plan->peak_live_bytes > sum.peak_live_bytes)
+            sum.peak_live_bytes = plan->peak_live_bytes;
+    }
+    return sum;
+}
+
 static void report(double seconds, uint32_t threads) {
-    const struct plan *plan = &all.plan;
+    const struct plan sum = sum_of_plans(), *plan = &sum;
     long peak_kib = status_kib("/proc/self/status", "VmHWM:") - all.base_kib;
     double resident_sum = 0, requested_sum = 0;
     for (unsigned i = 0; i < all.sample_count; i++) {
@@ -382,21 +432,40 @@ static enum touch touch_of(const char *word) {
     trace_fail("touch=%s: none, ends, pages or all is needed", word);
 }
 
+// Replays one trace after another. Returns the most threads that one of them had; *seconds: of all.
+static uint32_t run_all(double *seconds) {
+    uint32_t most = 0;
+    for (unsigned i = 0; i < all.piece_count; i++) {
+        if (i > 0)
+            free_leftovers();
+        piece_begin(&all.pieces[i]);
+        uint32_t threads = threads_planned();
+        double begun = clock_seconds();
+        if (threads == 1)
+            run_in_main_thread();
+        else
+            run_in_threads(threads);
+        *seconds += clock_seconds() - begun;
+        most = threads > most ? threads : most;
+    }
+    return most;
+}
+
 int main(int argc, char **argv) {
-    if (argc < 3 || argc > 4)
-        trace_fail("usage: replay FILE none|ends|pages|all [partial]");
-    all.touch = touch_of(argv[2]);
-    prepare(argv[1], argc == 4 && strcmp(argv[3], "partial") == 0);
-    uint32_t threads = threads_planned();
+    if (argc < 4)
+        trace_fail("usage: replay none|ends|pages|all whole|partial FILE...");
+    all.touch = touch_of(argv[1]);
+    all.piece_count = (unsigned)argc - 3;
+    all.pieces = harness_array(all.piece_count, sizeof *all.pieces);
+    for (unsigned i = 0; i < all.piece_count; i++)
+        prepare(&all.pieces[i], argv[i + 3], strcmp(argv[2], "partial") == 0);
+    prepare_samples();
     reset_peak();
     all.base_kib = resident_kib();
     all.start = clock_seconds();
     sample_take();
-    if (threads == 1)
-        run_in_main_thread();
-    else
-        run_in_threads(threads);
-    double seconds = clock_seconds() - all.start;
+    double seconds = 0;
+    uint32_t threads = run_all(&seconds);
     all.sample_skipped = all.sample_every;
     sample_take();
     report(seconds, threads);

@@ -107,10 +107,11 @@ def _run(command: list[str], variables: dict[str, str]) -> dict:
     return json.loads(done.stdout)
 
 
-def replay(file: Path, allocator: Allocator, variables: dict[str, str], touch: str = "pages",
+def replay(files: Path | Sequence[Path], allocator: Allocator, variables: dict[str, str], touch: str = "pages",
            partial: bool = False) -> dict:
-    """One replay in a process of its own."""
-    command = [str(part("trace-replay")), str(file), touch, *(["partial"] if partial else [])]
+    """One replay in a process of its own, of one trace or of several, one after another."""
+    several = [files] if isinstance(files, Path) else files
+    command = [str(part("trace-replay")), touch, "partial" if partial else "whole", *map(str, several)]
     if allocator.library:
         variables = variables | {"LD_PRELOAD": str(allocator.library)}
     return _run(command, variables)

@@ -42,7 +42,7 @@ def threads(tmp_path_factory) -> Path:
     return recorded(compiled("threads.c", folder), folder)
 
 
-def replay(file: Path, **settings) -> dict:
+def replay(file: Path | list[Path], **settings) -> dict:
     return traces.replay(file, GLIBC, dict(os.environ), **settings)
 
 
@@ -78,6 +78,16 @@ def test_a_replay_makes_the_same_calls(request, name, touch):
     assert report["refused"] == 0 and report["malloc_from"].endswith("libc.so.6")
     assert abs(report["requested_peak_bytes"] / facts["peak_live_bytes"] - 1) <= 0.05
     assert report["requested_peak_bytes_of_trace"] == facts["peak_live_bytes"]
+
+
+def test_several_traces_are_replayed_as_one_program_that_changes(known, threads):
+    alone = [replay(file) for file in (known, threads, known)]
+    report = replay([known, threads, known])
+    assert report["operations"] == sum(one["operations"] for one in alone)
+    assert report["threads"] == max(one["threads"] for one in alone) and report["refused"] == 0
+    # What a trace leaves is freed before the next: the peak is that of the larger one, not of their sum.
+    largest = max(one["requested_peak_bytes"] for one in alone)
+    assert abs(report["requested_peak_bytes"] / largest - 1) <= 0.05
 
 
 def test_memory_of_a_replay_is_that_of_the_blocks(known):
