@@ -93,8 +93,12 @@ class Redis(Subject):
             seconds = time.perf_counter() - start
             peak = peak_kib_of(server.pid)
         finally:
-            server.kill()
-            server.wait()
+            server.terminate()  # it ends as a program should, and keeps what it has learned
+            try:
+                server.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
             log.close()
         return Outcome(seconds, peak)
 
