@@ -7,11 +7,15 @@ from hakmem.commands.ab import ab
 from hakmem.commands.bench import bench
 from hakmem.commands.compare import compare
 from hakmem.commands.health import health
+from hakmem.commands.learning import policy as bench_policy
 from hakmem.commands.report import make_report
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, pretty_exceptions_enable=False)
 launcher.add_to(app)
-app.command("bench")(bench)
+suites_app = typer.Typer()
+suites_app.callback(invoke_without_command=True)(bench)
+suites_app.command("policy")(bench_policy)
+app.add_typer(suites_app, name="bench")
 app.command("ab")(ab)
 app.command("compare")(compare)
 app.command("health")(health)

@@ -71,8 +71,8 @@ def as_markdown(table: Table) -> str:
 
 
 def _markdown_of(marked: str) -> str:
-    text = Text.from_markup(marked)
-    return f"**{text.plain}**" if "[bold" in marked else text.plain
+    plain = Text.from_markup(marked).plain.replace("\n", "; ")
+    return f"**{plain}**" if "[bold" in marked else plain
 
 
 def _grid(title: str, rows: list[RowFigures], names: list[str], text_of) -> Table:

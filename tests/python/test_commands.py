@@ -39,7 +39,7 @@ def invoke(*words):
     return CliRunner().invoke(app, list(words))
 
 
-@pytest.mark.parametrize("command", [[], ["bench"], ["ab"], ["compare"], ["health"], ["trace"], ["trace", "record"], ["trace", "replay"],
+@pytest.mark.parametrize("command", [[], ["bench"], ["bench", "policy"], ["ab"], ["compare"], ["health"], ["trace"], ["trace", "record"], ["trace", "replay"],
                                      ["trace", "stat"], ["report"], ["peers"]])
 def test_every_command_has_help(command):
     done = invoke(*command, "--help")

@@ -67,6 +67,7 @@ class Plan:
 
 
 def bench(
+    context: typer.Context,
     suite: Annotated[list[str] | None, typer.Option(
         help=f"{', '.join([*suites.SUITES, PROGRAMS])} or all; may be repeated.")] = None,
     rows: Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Rows by name; may be repeated.")] = None,
@@ -89,6 +90,8 @@ def bench(
     Exit status: 0 all is measured; 1 some runs were thrown out; 2 nothing could be measured; 130 stopped by Ctrl-C, with what
     was finished printed and kept.
     """
+    if context.invoked_subcommand is not None:
+        return
     plan = _plan(suite or ["all"], rows or [], runs or (QUICK_RUNS if quick else RUNS), quick, list_rows)
     if plan is None:
         return

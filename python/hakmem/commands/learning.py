@@ -1,0 +1,211 @@
+"""hakmem bench policy: does learning pay?"""
+
+import enum
+import json
+import secrets
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hakmem import comparison, machine, places, policies
+from hakmem.allocator import Allocator
+from hakmem.commands.common import (
+    INTERRUPTED,
+    JsonOption,
+    errors,
+    fail,
+    hakmem_library,
+    look_at_the_machine,
+    output,
+    progress_bar,
+    warn,
+)
+from hakmem.learning import findings, rows, settings, store, tables
+from hakmem.learning.campaign import Campaign
+from hakmem.learning.rows import Task
+from hakmem.workloads import WorkloadCannotBeBuilt
+
+PAIRS, QUICK_PAIRS = 40, 6
+
+
+class Grid(enum.StrEnum):
+    """Which fixed settings are tried."""
+
+    AXES = "axes"
+    FULL = "full"
+
+
+def policy(
+    group: Annotated[list[str] | None, typer.Option(help=f"{', '.join(rows.GROUPS)}; all if not given; may be "
+                                                         "repeated.")] = None,
+    only: Annotated[list[str] | None, typer.Option("--rows", metavar="GLOB", help="Rows by name; may be repeated.")] = None,
+    grid: Annotated[Grid, typer.Option(help="axes: each fixed setting alone; full: their product, which takes hours a "
+                                            "row.")] = Grid.AXES,
+    pairs: Annotated[int, typer.Option(min=0, help=f"Rounds of paired runs, {PAIRS} or with --quick {QUICK_PAIRS} if not "
+                                                   "given.")] = 0,
+    seeds: Annotated[str, typer.Option(metavar="N,N,…", help=f"Of the changing programs; else {rows.SEEDS} are "
+                                                             "drawn.")] = "",
+    trace: Annotated[list[Path] | None, typer.Option(metavar="FILE", exists=True, dir_okay=False,
+                                                     help="Recorded programs, replayed one after another in one process; "
+                                                          "twice or more.")] = None,
+    has_parts: Annotated[bool, typer.Option("--parts", help="Each part of what is learned alone, and all but it.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few and short rows, few pairs: five minutes, for a look.")] = False,
+    library: Annotated[Path | None, typer.Option("--lib", metavar="FILE", exists=True, dir_okay=False,
+                                                 help="Another hakmem than the one built last.")] = None,
+    keep: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE",
+                                              help="Where every run is kept; must not be there.")] = None,
+    go_on: Annotated[Path | None, typer.Option("--continue", metavar="FILE", exists=True, dir_okay=False,
+                                               help="Go on with a measurement that was stopped; its rows, grid and pairs are "
+                                                    "in the file.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE.md", help="Tables as Markdown, and a picture beside them "
+                                                                        "(.svg).")] = None,
+    list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Does learning pay? The defaults, what learns, what was learned, and every setting that could be made by hand, in
+    paired runs in random order, each in a process of its own.
+
+    Exit status: 0 all is measured, whatever was found; 1 some runs don't count; 2 nothing could be measured; 130 stopped by
+    Ctrl-C: --continue goes on from there.
+    """
+    if unknown := [one for one in group or [] if one not in rows.GROUPS]:
+        raise fail(f"--group {', '.join(unknown)}: not known; there are {', '.join(rows.GROUPS)}")
+    if len(trace or []) == 1:
+        raise fail("--trace: two or more are needed, else nothing changes")
+    if go_on is not None:
+        kept = _opened(go_on)
+        head = kept.head
+    else:
+        head = _head(group or [], only or [], grid, pairs or (QUICK_PAIRS if quick else PAIRS), seeds, trace or [], has_parts,
+                     quick)
+    tasks = _tasks(head)
+    if list_rows:
+        for task in tasks:
+            output.print(task.name, highlight=False)
+        return
+    subject = _library(library, head if go_on else None)
+    if go_on is None:
+        head |= {"library": str(subject.library), "sha256": machine.digest(subject.library), "machine": machine.describe(),
+                 "quiet": look_at_the_machine(), "rows": [{"name": task.name, "group": task.group} for task in tasks]}
+        kept = _begun(keep, head)
+    stopped = _measure(tasks, subject, kept)
+    _print(kept, report, as_json)
+    if stopped:
+        errors.print(f"to go on: hakmem bench policy --continue {kept.file}", highlight=False, soft_wrap=True)
+    if stopped or kept.failures:
+        raise typer.Exit(INTERRUPTED if stopped else 1)
+
+
+def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: str, files: list[Path], has_parts: bool,
+          quick: bool) -> dict:
+    """What a measurement that goes on has to know."""
+    try:
+        drawn = [int(word) for word in seeds.split(",") if word.strip()]
+    except ValueError:
+        raise fail(f"--seeds {seeds}: whole numbers with commas between") from None
+    if any(not 1 <= one <= rows.SEED_MOST for one in drawn):
+        raise fail(f"--seeds {seeds}: from 1 to {rows.SEED_MOST}")
+    chosen = settings.grid_in_full() if grid == Grid.FULL else settings.grid_of_axes(thin=quick)
+    return {"seed": secrets.randbits(32), "seeds": drawn or rows.drawn_seeds(rows.QUICK_SEEDS if quick else rows.SEEDS),
+            "groups": groups, "globs": globs, "grid_kind": grid.value, "grid": [one.name for one in chosen], "pairs": pairs,
+            "traces": [str(file.resolve()) for file in files], "parts": has_parts, "quick": quick}
+
+
+def _tasks(head: dict) -> list[Task]:
+    every = rows.all_tasks(head["seeds"], [Path(file) for file in head["traces"]], head["quick"])
+    tasks = rows.selected(every, head["groups"], head["globs"])
+    if "rows" in head:
+        names = [row["name"] for row in head["rows"]]
+        tasks = [task for task in tasks if task.name in names]
+        if missing := set(names) - {task.name for task in tasks}:
+            raise fail(f"these rows can't be run here any more: {', '.join(sorted(missing))}")
+    elif not head["quick"]:
+        for one in rows.missing_programs():
+            warn("left out, not installed", f"{one.name} (Debian: {one.package})")
+    if not tasks:
+        raise fail("no row matches; --list prints them")
+    return tasks
+
+
+def _library(file: Path | None, head: dict | None) -> Allocator:
+    """That of the beginning, where a measurement goes on."""
+    if head is not None:
+        path = Path(head["library"])
+        if not path.exists() or machine.digest(path) != head["sha256"]:
+            raise fail(f"{path}, which was measured, is not there any more")
+        return Allocator("hakmem", path, is_bar=False)
+    if file is not None:
+        return Allocator("hakmem", comparison.frozen(file.resolve()), source=str(file), is_bar=False)
+    found = hakmem_library()
+    if found is None:
+        raise fail(f"{places.HAKMEM_LIBRARY} is not there; ./hakmem build makes it, --lib names another")
+    return found
+
+
+def _opened(file: Path) -> store.Store:
+    try:
+        return store.read(file)
+    except store.StoreUnreadable as reason:
+        raise fail(str(reason)) from None
+
+
+def _begun(keep: Path | None, head: dict) -> store.Store:
+    if keep is None:
+        when = head["machine"]["time"].replace(":", "").replace("+0000", "")
+        keep = places.BUILD / f"policy-{when}.jsonl"
+    if keep.exists():
+        raise fail(f"{keep} is there already; --continue goes on with it")
+    return store.begin(keep, head)
+
+
+def _measure(tasks: list[Task], subject: Allocator, kept: store.Store) -> bool:
+    """Whether it was stopped."""
+    grid = settings.grid_in_full() if kept.head["grid_kind"] == Grid.FULL else settings.grid_of_axes(thin=kept.head["quick"])
+    try:
+        for task in tasks:
+            task.prepare()
+        policies.tool()
+    except (WorkloadCannotBeBuilt, policies.PolicyFailed, rows.TraceFailed) as reason:
+        raise fail(str(reason)) from None
+    with progress_bar() as progress, tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # a server that refuses to run as root has its data in there
+        bar = progress.add_task("", total=None)
+        shown: set[tuple] = set()
+
+        def on_run(task: Task, stage: str, turn: int, name: str, failure: str | None) -> None:
+            if failure is not None:
+                progress.console.print(f"[bold red]does not count:[/bold red] {task.name} with {name}: {failure}",
+                                       highlight=False)
+            line = (stage, turn) if stage == store.PAIR else (stage, task.name)
+            if not errors.is_terminal and line not in shown:  # a log has no bar
+                shown.add(line)
+                errors.print(f"{' '.join(map(str, line))} ({int(progress.tasks[bar].completed)} runs done)", highlight=False)
+            progress.update(bar, advance=1, total=sum(map(campaign.runs_planned, tasks)),
+                            description=f"{stage} {turn + 1}: {task.name} {name}")
+
+        campaign = Campaign(tasks, subject, grid, kept.head["pairs"], kept.head["parts"], kept, Path(folder), on_run)
+        try:
+            campaign.run()
+        except KeyboardInterrupt:
+            errors.print("[bold yellow]stopped:[/bold yellow] what was finished follows, and is in the file")
+            return True
+    return False
+
+
+def _print(kept: store.Store, report: Path | None, as_json: bool) -> None:
+    made, whole = findings.of_rows(kept), findings.of_groups(kept)
+    answers = findings.answers(made, whole)
+    if as_json:
+        print(json.dumps(tables.as_json(made, whole, answers)))
+    else:
+        output.print(*tables.tables_of(kept, made, whole, answers), sep="\n")
+    if report is not None:
+        from hakmem.learning import picture  # noqa: PLC0415 (drawing takes a second to load)
+        drawing = report.with_suffix(".svg")
+        picture.save(kept, drawing)
+        report.write_text(tables.as_page(kept, made, whole, answers, drawing.name))
+        errors.print(f"tables in {report}, picture in {drawing}", highlight=False, soft_wrap=True)
+    errors.print(f"every run in {kept.file}{': --quick, not for figures' if kept.head['quick'] else ''}", highlight=False,
+                 soft_wrap=True)

@@ -1,0 +1,120 @@
+"""Three-valued verdicts about pairs of runs: met, missed, or not decided by what was measured."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hakmem import intervals
+from hakmem.intervals import Interval
+
+MET, MISSED, UNDECIDED = "met", "missed", "not decided"
+
+Report = dict[str, float | None]  # seconds, peak_kib, mean_kib of one run
+Rounds = dict[str, list[Report | None]]  # by setting; None where a run does not count
+
+LEAST_MEMORY_KIB = 1.0
+
+
+def at_least(interval: Interval | None, goal: float) -> str:
+    """Met where the whole interval is at the goal or above, or holds the goal and its median is; missed where all of it is
+    below. What was not measured decides nothing."""
+    if interval is None:
+        return UNDECIDED
+    if interval.high < goal:
+        return MISSED
+    return MET if interval.value >= goal else UNDECIDED
+
+
+def at_most(interval: Interval | None, goal: float) -> str:
+    if interval is None:
+        return UNDECIDED
+    if interval.low > goal:
+        return MISSED
+    return MET if interval.value <= goal else UNDECIDED
+
+
+def all_of(verdicts: Iterable[str]) -> str:
+    """Kleene's and; of nothing: not decided, since nothing was shown."""
+    some = list(verdicts)
+    if MISSED in some:
+        return MISSED
+    return MET if some and UNDECIDED not in some else UNDECIDED
+
+
+def any_of(verdicts: Iterable[str]) -> str:
+    some = list(verdicts)
+    if MET in some:
+        return MET
+    return MISSED if some and UNDECIDED not in some else UNDECIDED
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Of the rounds that both have done. Speed: above 1 the subject is faster; memory: below 1 it is leaner."""
+
+    speed: tuple[float, ...]
+    peak: tuple[float, ...]
+    mean: tuple[float, ...]  # may be shorter, or empty: short runs have none
+
+    def compared(self) -> "Compared":
+        return Compared(*(intervals.median(some) if some else None for some in (self.speed, self.peak, self.mean)),
+                        pairs=len(self.speed))
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A subject against a reference."""
+
+    speed: Interval | None
+    peak: Interval | None
+    mean: Interval | None
+    pairs: int
+
+
+def _ratios(pairs: Iterable[tuple[Report | None, Report | None]]) -> Ratios:
+    """Of (subject, reference)."""
+    done = [(ours, its) for ours, its in pairs if ours is not None and its is not None]
+
+    def memory(key: str) -> tuple[float, ...]:
+        both = [(ours.get(key), its.get(key)) for ours, its in done]
+        return tuple(mine / max(its, LEAST_MEMORY_KIB) for mine, its in both if mine is not None and its is not None)
+    return Ratios(tuple(its["seconds"] / ours["seconds"] for ours, its in done), memory("peak_kib"), memory("mean_kib"))
+
+
+def ratios(rounds: Rounds, subject: str, reference: str) -> Ratios:
+    return _ratios(zip(rounds.get(subject, []), rounds.get(reference, []), strict=False))
+
+
+def fastest(rounds: Rounds, names: Sequence[str], which: Iterable[int]) -> str | None:
+    """The name with the lowest median of seconds over some rounds."""
+    chosen = list(which)
+    medians = {}
+    for name in names:
+        seconds = [rounds[name][number]["seconds"] for number in chosen
+                   if number < len(rounds.get(name, [])) and rounds[name][number] is not None]
+        if seconds:
+            medians[name] = statistics.median(seconds)
+    return min(medians, key=lambda name: medians[name], default=None)
+
+
+def ratios_to_fastest(rounds: Rounds, subject: str, names: Sequence[str]) -> tuple[Ratios, list[str]]:
+    """Against the fastest of many settings, and which that was. Chosen and judged by the same runs, the luckiest would pass
+    for the best; so even rounds are judged against the fastest of the odd ones, and the other way round."""
+    count = len(rounds.get(subject, []))
+    best = [fastest(rounds, names, range(1 - part, count, 2)) for part in (0, 1)]
+    pairs = []
+    for number, ours in enumerate(rounds.get(subject, [])):
+        its = rounds.get(best[number % 2] or "", [])
+        pairs.append((ours, its[number] if number < len(its) else None))
+    return _ratios(pairs), [name for name in dict.fromkeys(best) if name is not None]
+
+
+def pooled(some: Sequence[Ratios]) -> Ratios:
+    """Geometric means over rows, round by round; of as many rounds as all rows have."""
+    def over(key: str) -> tuple[float, ...]:
+        lists = [getattr(one, key) for one in some]
+        filled = [one for one in lists if one]
+        count = min((len(one) for one in filled), default=0)
+        return tuple(math.exp(statistics.fmean(math.log(one[number]) for one in filled)) for number in range(count))
+    return Ratios(over("speed"), over("peak"), over("mean"))

@@ -1,0 +1,69 @@
+"""The picture: for each row what is learned over the defaults, and over the fastest fixed setting."""
+
+from pathlib import Path
+
+import altair
+
+from hakmem import pictures
+from hakmem.intervals import Interval
+from hakmem.learning import judging
+from hakmem.learning.campaign import fixed_settings
+from hakmem.learning.settings import DEFAULT, LEARNED, LEARNING
+from hakmem.learning.store import Store
+
+_OVER_DEFAULT, _OVER_FASTEST, _LEARNING = "learned / default", "learned / fastest fixed", "learning / default"
+_PEAK, _MEAN, _LEARNING_MEAN = "learned / default: peak", "learned / default: mean", "learning / default: mean"
+_SPEEDS, _MEMORIES = [_OVER_FASTEST, _OVER_DEFAULT, _LEARNING], [_PEAK, _MEAN, _LEARNING_MEAN]
+WIDTH, ROW_HEIGHT, MARGIN = 340, 28, 1.02
+
+
+def _point(row: str, series: str, interval: Interval | None) -> list[dict]:
+    if interval is None:
+        return []
+    return [{"row": row, "series": series, "ratio": interval.value, "low": interval.low, "high": interval.high}]
+
+
+def _values(store: Store) -> tuple[list[dict], list[dict]]:
+    speeds, memories = [], []
+    for row in (one["name"] for one in store.rows()):
+        rounds = store.rounds(row)
+        over = judging.ratios(rounds, LEARNED, DEFAULT.name).compared()
+        best = judging.ratios_to_fastest(rounds, LEARNED, fixed_settings(store, row))[0].compared()
+        learns = judging.ratios(rounds, LEARNING.name, DEFAULT.name).compared()
+        for series, compared in ((_OVER_FASTEST, best), (_OVER_DEFAULT, over), (_LEARNING, learns)):
+            speeds += _point(row, series, compared.speed)
+        memories += _point(row, _PEAK, over.peak) + _point(row, _MEAN, over.mean)
+        memories += _point(row, _LEARNING_MEAN, learns.mean)
+    return speeds, memories
+
+
+def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[str], title: str,
+           has_labels: bool) -> altair.TopLevelMixin:
+    ends = [one[key] for one in values for key in ("low", "high")] + [1.0]
+    scale = altair.Scale(type="log", domain=[min(ends) / MARGIN, max(ends) * MARGIN], nice=False)
+    base = altair.Chart(altair.Data(values=values)).encode(
+        y=altair.Y("row:N", scale=altair.Scale(domain=rows), title=None,
+                   axis=altair.Axis(labels=has_labels, labelLimit=300, grid=True, tickBand="extent")),
+        yOffset=altair.YOffset("series:N", scale=altair.Scale(domain=order)),
+        color=altair.Color("series:N", scale=altair.Scale(domain=order, range=colours), title=None,
+                           legend=altair.Legend(orient="top", columns=1, labelLimit=300)))
+    axis = altair.X("ratio:Q", scale=scale, title=title, axis=altair.Axis(format=".2f", tickCount=6))
+    lines = base.mark_rule(strokeWidth=1.5).encode(x=altair.X("low:Q", scale=scale, title=title), x2="high:Q")
+    points = base.mark_point(filled=True, size=36, opacity=1).encode(x=axis)
+    one = altair.Chart(altair.Data(values=[{"ratio": 1}])).mark_rule(color="#555555", strokeDash=[3, 3]).encode(x="ratio:Q")
+    return (one + lines + points).properties(width=WIDTH, height=ROW_HEIGHT * len(rows))
+
+
+def chart(store: Store) -> altair.TopLevelMixin:
+    speeds, memories = _values(store)
+    rows = [one["name"] for one in store.rows()]
+    left = _panel(speeds, _SPEEDS, pictures.COLOURS[:3], rows, "speed: to the right is better", True)
+    right = _panel(memories, _MEMORIES, [pictures.COLOURS[3], pictures.COLOURS[1], pictures.COLOURS[2]], rows, "memory: to the left is better", False)
+    return altair.hconcat(left, right).resolve_scale(color="independent", y="independent")
+
+
+def save(store: Store, file: Path) -> None:
+    rounds = max((len(next(iter(store.rounds(row["name"]).values()), [])) for row in store.rows()), default=0)
+    quick = "; --quick, not for figures" if store.head["quick"] else ""
+    pictures.save_one(chart(store), "Does learning pay?", f"medians of paired ratios with 95 % intervals, {rounds} rounds{quick}",
+                      file)

@@ -1,0 +1,125 @@
+"""What is run: rows in groups, each group with its own question about learning."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from hakmem import programs, suites, traces, workloads
+from hakmem import run as runner
+from hakmem.allocator import Allocator
+from hakmem.programs import ProgramFailed
+from hakmem.run import Run
+from hakmem.suites import Row
+from hakmem.traces import TraceFailed
+
+STATIONARY, CHANGING, MEMORY, ADVERSARIAL, PROGRAMS = GROUPS = ("stationary", "changing", "memory", "adversarial",
+                                                                "programs")
+SEEDS, QUICK_SEEDS = 20, 2
+QUICK_PARTS = 5  # of the operations, with --quick
+PHASES = 8
+SEED_MOST = 2**32 - 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row: what is run, and in which group it is judged."""
+
+    name: str
+    group: str
+    run: Callable[[Allocator, Path], Run]  # in a folder that only this row uses
+    prepare: Callable[[], object]  # compiles what it needs
+    one_file: bool = True  # one executable, so that its policy is one file; else a folder
+    has_grid: bool = True  # the fixed settings are tried on it too
+
+
+# Rows of the suites, and by how much more operations a run takes a second or two.
+_STATIONARY = {"tiny/16-1024/400/4t": 1, "tiny/16-1024/100000/4t": 2, "mid/2048-32768/400/4t": 2.5,
+               "large/65536-1048576/64/1t": 1, "large/65536-1048576/64/4t": 2, "big/2097152-4194304/16/1t": 4,
+               "big/2097152-4194304/16/4t": 4, "remote/16-1024/400/2t/90%": 1.5, "remote/2048-32768/400/2t/90%": 3,
+               "larson/8-1024/1000/4t": 4, "loop/json": 10, "loop/mir": 2, "loop/vm": 2, "long-lived/16-8192/20000/1t": 4}
+_QUICK = ("tiny/16-1024/400/4t", "big/2097152-4194304/16/1t", "long-lived/16-8192/20000/1t", "memory/odd/1040/1t",
+          "memory/bursts/20ms", "adversarial/switch/50ms", "programs/python")
+# Programs that are there to be judged; the others of programs/listed.py are not.
+_PROGRAMS = ("redis", "postgresql", "python", "sqlite", "clang", "z3")
+
+
+def _row(name: str, workload: str, *words: object, operations: int, fresh_mebibytes: int = 0) -> Row:
+    return Row(name, name.partition("/")[0], workload, tuple(map(str, words)), operations, fresh_mebibytes=fresh_mebibytes)
+
+
+def _stationary() -> list[Row]:
+    known = {row.name: row for row in suites.ROWS}
+    return [replace(known[name], operations=int(known[name].operations * factor)) for name, factor in _STATIONARY.items()]
+
+
+def _changing(seeds: list[int]) -> list[Row]:
+    return [_row(f"changing/{seed}", "phases", seed, "{operations}", PHASES, operations=12) for seed in seeds]
+
+
+def _memory() -> list[Row]:
+    odd = [_row(f"memory/odd/{size}/1t", "odd_sizes", 64, 1, "{operations}", 400_000, size, operations=10)
+           for size in (272, 528, 1040, 2064, 4112)]
+    mixed = _row("memory/odd/mixed/4t", "odd_sizes", 96, 4, "{operations}", 100_000, 272, 528, 1040, 2064, 4112,
+                 operations=16)
+    return [*odd, mixed, *(_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", operations=10)
+                           for idle in (20, 50))]
+
+
+# The learner looks every 10 to 500 ms, and measures by windows of 50 ms to 2 s (src/base/tuning.h): a piece is 10 ms.
+def _adversarial() -> list[Row]:
+    return [*(_row(f"adversarial/switch/{10 * pieces}ms", "adversary", "switch", pieces, "{operations}", operations=150)
+              for pieces in (1, 5, 20, 50)),
+            _row("adversarial/burst", "adversary", "burst", 10, "{operations}", operations=150),
+            _row("adversarial/sites", "adversary", "sites", 10, "{operations}", operations=100)]
+
+
+def _task_of(row: Row, group: str, quick: bool) -> Task:
+    short = replace(row, operations=max(1, row.operations // QUICK_PARTS)) if quick else row
+    return Task(row.name, group, lambda allocator, _: runner.run(short, allocator, False),
+                lambda: workloads.program(row.workload))
+
+
+def _program_task(program: programs.Subject) -> Task:
+    def run(allocator: Allocator, folder: Path) -> Run:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            return Run(program.run(allocator, folder).as_report())
+        except ProgramFailed as reason:
+            return Run(None, str(reason))
+    return Task(program.row, PROGRAMS, run, lambda: workloads.program("once"), one_file=False, has_grid=False)
+
+
+def _trace_task(files: list[Path]) -> Task:
+    def run(allocator: Allocator, _: Path) -> Run:
+        try:
+            report = traces.replay(files, allocator, runner.environment(allocator))
+        except TraceFailed as reason:
+            return Run(None, str(reason))
+        return Run(report, runner.disproof(report, allocator))
+    return Task(f"changing/trace/{'+'.join(file.stem for file in files)}", CHANGING, run, lambda: traces.part("trace-replay"))
+
+
+def drawn_seeds(count: int) -> list[int]:
+    """Of nobody's choice."""
+    return [1 + secrets.randbelow(SEED_MOST) for _ in range(count)]
+
+
+def all_tasks(seeds: list[int], files: list[Path], quick: bool) -> list[Task]:
+    """Every row there is on this machine; quick: few, and short ones."""
+    made = {STATIONARY: _stationary(), CHANGING: _changing(seeds), MEMORY: _memory(), ADVERSARIAL: _adversarial()}
+    tasks = [_task_of(row, group, quick) for group, rows in made.items() for row in rows]
+    if files:
+        tasks.append(_trace_task(files))
+    tasks += [_program_task(one) for one in programs.PROGRAMS if one.name in _PROGRAMS and programs.is_there(one)]
+    return [task for task in tasks if not quick or task.group == CHANGING or task.name in _QUICK]
+
+
+def missing_programs() -> list[programs.Subject]:
+    return [one for one in programs.PROGRAMS if one.name in _PROGRAMS and not programs.is_there(one)]
+
+
+def selected(tasks: list[Task], groups: list[str], globs: list[str]) -> list[Task]:
+    return [task for task in tasks if (not groups or task.group in groups)
+            and (not globs or any(fnmatch(task.name, glob) for glob in globs))]

@@ -1,0 +1,109 @@
+"""What a measurement of learning has found so far: JSON lines, written as it goes, so that it can go on where it stopped."""
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hakmem.learning.judging import Report, Rounds
+
+LEARN, SCREEN, PAIR = "learn", "screen", "pair"  # the stages of a row
+KEPT = ("seconds", "operations", "peak_kib", "mean_kib")  # of a workload's report
+Key = tuple[str, str, int, str]  # row, stage, round, setting
+
+
+class StoreUnreadable(Exception):
+    """Its message is one line for the user."""
+
+
+@dataclass
+class Store:
+    file: Path
+    head: dict  # what all runs have in common: the first line
+    runs: dict[Key, Report | None] = field(default_factory=dict)  # None: it does not count
+    failures: dict[Key, str] = field(default_factory=dict)
+    learned: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # (row, setting): file name, its text
+    chosen: dict[str, list[str]] = field(default_factory=dict)  # row: who takes part in the paired runs
+
+    def _append(self, record: dict) -> None:
+        with self.file.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def add_run(self, key: Key, report: dict | None, failure: str | None) -> None:
+        kept = {name: report.get(name) for name in KEPT} if report is not None and failure is None else None
+        self._take_run(key, kept, failure)
+        row, stage, turn, setting = key
+        proof = report.get("malloc_from") if report else None
+        self._append({"kind": "run", "row": row, "stage": stage, "round": turn, "setting": setting, "report": kept,
+                      "failure": failure, "malloc_from": proof})
+
+    def _take_run(self, key: Key, report: Report | None, failure: str | None) -> None:
+        self.runs[key] = report
+        if failure is not None:
+            self.failures[key] = failure
+
+    def add_learned(self, row: str, setting: str, files: dict[str, str]) -> None:
+        self.learned[row, setting] = files
+        self._append({"kind": "learned", "row": row, "setting": setting, "files": files})
+
+    def add_chosen(self, row: str, settings: list[str]) -> None:
+        self.chosen[row] = settings
+        self._append({"kind": "chosen", "row": row, "settings": settings})
+
+    def has_failed(self, row: str, setting: str) -> bool:
+        return any(key[0] == row and key[3] == setting for key in self.failures)
+
+    def rounds(self, row: str) -> Rounds:
+        """The paired runs of a row, by setting and round."""
+        mine = {(key[2], key[3]): report for key, report in self.runs.items() if key[:2] == (row, PAIR)}
+        count = 1 + max((turn for turn, _ in mine), default=-1)
+        settings = dict.fromkeys(setting for _, setting in mine)
+        return {setting: [mine.get((turn, setting)) for turn in range(count)] for setting in settings}
+
+    def rows(self) -> list[dict]:
+        """name and group of each row, in their order."""
+        return self.head["rows"]
+
+
+def begin(file: Path, head: dict) -> Store:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    store = Store(file, head)
+    store._append({"kind": "policy-bench", **head})
+    return store
+
+
+def read(file: Path) -> Store:
+    """A last line that is cut off is taken away; any other that is no record is an error."""
+    try:
+        text = file.read_text()
+    except (OSError, UnicodeDecodeError) as reason:
+        raise StoreUnreadable(f"{file} can't be read: {reason}") from None
+    whole, _, rest = text.rpartition("\n")
+    records = []
+    for number, line in enumerate(whole.split("\n"), start=1):
+        try:
+            records.append(json.loads(line))
+        except ValueError:
+            raise StoreUnreadable(f"{file}, line {number}: not a record of hakmem bench policy") from None
+    if not records or not isinstance(records[0], dict) or records[0].get("kind") != "policy-bench":
+        raise StoreUnreadable(f"{file}: not written by hakmem bench policy")
+    if rest:
+        file.write_text(whole + "\n")
+    store = Store(file, records[0])
+    for record in records[1:]:
+        if record["kind"] == "run":
+            key = (record["row"], record["stage"], record["round"], record["setting"])
+            store._take_run(key, record["report"], record["failure"])
+        elif record["kind"] == "learned":
+            store.learned[record["row"], record["setting"]] = record["files"]
+        elif record["kind"] == "chosen":
+            store.chosen[record["row"]] = record["settings"]
+    return store
+
+
+def failures_by_row(store: Store) -> dict[str, list[tuple[str, str]]]:
+    """(setting, reason) of every run that does not count."""
+    found = defaultdict(list)
+    for (row, _, _, setting), reason in store.failures.items():
+        found[row].append((setting, reason))
+    return dict(found)

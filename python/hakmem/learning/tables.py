@@ -1,0 +1,133 @@
+"""What was found, as tables for the terminal and as a page."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.table import Table
+
+from hakmem import policies
+from hakmem.intervals import Interval
+from hakmem.learning import findings, judging, settings
+from hakmem.learning.findings import Answer, Compared, Finding
+from hakmem.learning.settings import HINDSIGHT, LEARNED
+from hakmem.learning.store import Store, failures_by_row
+from hakmem.tables import as_markdown
+
+STYLES = {judging.MET: "green", judging.MISSED: "bold red", judging.UNDECIDED: "yellow"}
+_FIGURES = ("speed", "peak memory", "mean memory")
+
+
+def as_json(made: list[Finding], whole: list[Finding], answers: list[Answer]) -> dict:
+    return {"rows": [asdict(one) for one in made], "groups": [asdict(one) for one in whole],
+            "answers": [asdict(one) for one in answers]}
+
+
+def tables_of(store: Store, made: list[Finding], whole: list[Finding], answers: list[Answer]) -> list[Table]:
+    tables = [_answers(answers), _findings("All rows of a group together: geometric means of the ratios", whole)]
+    for group in dict.fromkeys(one.group for one in made):
+        tables.append(_findings(f"{group}: each row", [one for one in made if one.group == group]))
+    if effects := findings.parts(store):
+        tables.append(_parts(effects))
+    tables.append(_learned(store))
+    if store.failures:
+        tables.append(_failures(store))
+    return tables
+
+
+def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: list[Answer], picture: str) -> str:
+    head = store.head
+    rounds = [len(next(iter(store.rounds(row["name"]).values()), [])) for row in store.rows()]
+    facts = [f"Machine: {head['machine']['cpu']}, {head['machine']['cores']} processors, Linux {head['machine']['kernel']}, "
+             f"glibc {head['machine']['glibc']}; commit `{(head['machine']['commit'] or 'unknown')[:12]}`, library "
+             f"sha256 `{head['sha256'][:16]}`.",
+             f"Rounds: {min(rounds, default=0)} to {max(rounds, default=0)} of {head['pairs']}; fixed settings tried: "
+             f"{len(head['grid'])} ({head['grid_kind']}); seeds of the changing programs: "
+             f"{', '.join(map(str, head['seeds']))}."]
+    if head["quick"]:
+        facts.append("**Made with --quick: for a look, not for figures.**")
+    text = "\n\n".join(["# Does learning pay?", *facts, f"![what is learned over the defaults, and over the fastest fixed "
+                                                        f"setting]({picture})"])
+    return text + "\n\n" + "\n".join(as_markdown(table) for table in tables_of(store, made, whole, answers))
+
+
+def _table(title: str, left: Sequence[str], right: Sequence[str], last: Sequence[str] = ()) -> Table:
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(left):
+        table.add_column(name, no_wrap=place == 0, overflow="fold", min_width=8)
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in last:
+        table.add_column(name)
+    return table
+
+
+def _styled(verdict: str) -> str:
+    return f"[{STYLES[verdict]}]{verdict}[/{STYLES[verdict]}]"
+
+
+def between(interval: Interval | None) -> str:
+    return "–" if interval is None else f"{interval.value:.3f}\n{interval.low:.3f} … {interval.high:.3f}"
+
+
+def _cells(compared: Compared) -> list[str]:
+    return [between(compared.speed), between(compared.peak), between(compared.mean)]
+
+
+def _answers(answers: list[Answer]) -> Table:
+    table = _table("Does learning pay?", ("group", "what runs", "bound"), ("met", "missed", "not decided"), ("verdict",))
+    for one in answers:
+        table.add_row(one.group, one.subject, one.question, str(one.met), str(one.missed), str(one.undecided),
+                      _styled(one.verdict))
+    return table
+
+
+def _findings(title: str, some: list[Finding]) -> Table:
+    table = _table(title, ("row", "what runs", "over", "bound"), (*_FIGURES, "pairs"), ("verdict",))
+    for one in some:
+        table.add_row(one.group if one.row == findings.ALL_ROWS else one.row, one.subject, one.reference, one.bound,
+                      *_cells(one.compared), str(one.compared.pairs), _styled(one.verdict))
+    return table
+
+
+def _parts(effects: list[findings.PartEffect]) -> Table:
+    table = _table("Parts: speed, then mean memory (the peak where there is no mean)", ("row", "part"),
+                   ("alone, over the default", "all, over all but it", "learning, over learning without it"))
+    for one in effects:
+        table.add_row(one.row, one.part, *(_effect(some) for some in (one.alone, one.within, one.learns)))
+    return table
+
+
+def _effect(compared: Compared) -> str:
+    if not compared.pairs:
+        return "–"
+    return f"{between(compared.speed)}\n{between(compared.mean or compared.peak)}"
+
+
+def _learned(store: Store) -> Table:
+    known = policies.decisions()
+    table = _table("What was learned, and who was left of the fixed settings",
+                   ("row", "learned, in one run", f"{settings.HINDSIGHT_RUNS} runs", "fixed"), ())
+    for row in (one["name"] for one in store.rows()):
+        texts = ["; ".join(_summary(text, known) for text in store.learned.get((row, name), {}).values())
+                 for name in (LEARNED, HINDSIGHT)]
+        fixed = [name for name in store.chosen.get(row, []) if name in store.head["grid"]]
+        table.add_row(row, *(text or "nothing" for text in texts), ", ".join(fixed) or "–")
+    return table
+
+
+def _summary(text: str, known: dict) -> str:
+    """Numbers as they are, of the rest how many there are."""
+    lines = [line.split() for line in settings.decisions_in(text)]
+    words = [f"{line[0]} {line[1]}" for line in lines if line[0] in known]
+    for kind in ("class", "close", "depth", "site"):
+        if count := sum(line[0] == kind for line in lines):
+            words.append(f"{kind} × {count}")
+    return ", ".join(words)
+
+
+def _failures(store: Store) -> Table:
+    table = _table("Runs that don't count", ("row", "setting", "why"), ())
+    for row, some in failures_by_row(store).items():
+        for setting, reason in some:
+            table.add_row(row, setting, reason)
+    return table

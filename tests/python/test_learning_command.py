@@ -1,0 +1,226 @@
+"""hakmem bench policy: what it runs, in which order, what it keeps, how it goes on, and what it says."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hakmem import run as runner
+from hakmem.allocator import Allocator
+from hakmem.cli import app
+from hakmem.learning import campaign, findings, picture, rows, settings, store, tables
+from hakmem.learning.campaign import Campaign
+from hakmem.learning.rows import Task
+from typer.testing import CliRunner
+
+LEARNED_TEXT = "hakmem-policy 1\nprogram x\nclass 1040\nretain_min 33554432\nend\n"
+SPEED = {"default": 1.0, "learning": 1.02, "learned": 0.8, "hindsight": 0.8}  # seconds
+MACHINE = {"cpu": "a processor", "cores": 2, "kernel": "6", "glibc": "2.36", "commit": "0" * 40, "time": "now"}
+
+
+def head(tasks, grid, **more):
+    return {"seed": 1, "seeds": [5], "groups": [], "globs": [], "grid_kind": "axes", "grid": [one.name for one in grid],
+            "pairs": 4, "traces": [], "parts": False, "quick": True, "library": "/x", "sha256": "a" * 64, "machine": MACHINE,
+            "rows": [{"name": task.name, "group": task.group} for task in tasks]} | more
+
+
+class Program:
+    """Stands for one: takes as long as its setting says, and writes a policy file where it learns."""
+
+    def __init__(self, seconds=None, fails=()):
+        self.seconds, self.fails, self.runs, self.stop_after = seconds or {}, fails, [], None
+
+    def __call__(self, allocator, folder):
+        if self.stop_after is not None and len(self.runs) >= self.stop_after:
+            raise KeyboardInterrupt
+        given = allocator.environment
+        self.runs.append((allocator.name, given))
+        if given.get("HAKMEM_MODE") == "learning" and "HAKMEM_POLICY" in given:
+            Path(given["HAKMEM_POLICY"]).write_text(LEARNED_TEXT)
+        elif "HAKMEM_POLICY" in given:
+            assert Path(given["HAKMEM_POLICY"]).read_text().startswith("hakmem-policy 1")
+        if allocator.name in self.fails:
+            return runner.Run(None, "it fell over")
+        seconds = (SPEED | self.seconds).get(allocator.name, 1.0) * (1 + len(self.runs) % 5 / 1000)
+        return runner.Run({"seconds": seconds, "peak_kib": 1000, "mean_kib": 500.0, "operations": 1})
+
+
+GRID = settings.grid_of_axes(thin=True)
+
+
+def made(tmp_path, program, tasks=None, kept=None, grid=GRID, **more):
+    tasks = tasks or [Task("stationary/x", rows.STATIONARY, program, lambda: None)]
+    kept = kept or store.begin(tmp_path / "runs.jsonl", head(tasks, grid, **more))
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    return Campaign(tasks, Allocator("hakmem", tmp_path / "lib.so"), grid, kept.head["pairs"], kept.head["parts"], kept, work,
+                    lambda *words: None)
+
+
+def test_it_learns_then_screens_then_makes_rounds_of_all_who_are_left(tmp_path):
+    program = Program({"mode=fast": 0.7})
+    one = made(tmp_path, program)
+    one.run()
+    names = [name for name, _ in program.runs]
+    assert names[:3] == ["learned"] * 3 and sorted(names[3:17]) == sorted(arm.name for arm in GRID)
+    chosen = one.store.chosen["stationary/x"]
+    assert chosen[:4] == ["default", "learning", "learned", "hindsight"] and "mode=fast" in chosen and len(chosen) <= 10
+    rounds = names[-4 * len(chosen):]
+    orders = [rounds[start:start + len(chosen)] for start in range(0, len(rounds), len(chosen))]
+    assert all(sorted(order) == sorted(chosen) for order in orders) and len({tuple(order) for order in orders}) > 1
+    assert len(program.runs) <= one.runs_planned(one.tasks[0])
+
+
+def test_settings_reach_the_program(tmp_path):
+    program = Program({"stacks=1m": 0.5})
+    made(tmp_path, program).run()
+    given = dict(program.runs)
+    assert given["default"] == {} and given["learning"] == {"HAKMEM_MODE": "learning"}
+    assert list(given["learned"]) == ["HAKMEM_POLICY"] and "thread_bytes" in Path(given["stacks=1m"]["HAKMEM_POLICY"]).read_text()
+
+
+def test_a_measurement_that_was_stopped_goes_on_with_the_same(tmp_path):
+    whole = Program()
+    made(tmp_path / "other", whole, kept=_begun(tmp_path / "other")).run()
+    file = tmp_path / "runs.jsonl"
+    first = Program()
+    first.stop_after = 25
+    with pytest.raises(KeyboardInterrupt):
+        made(tmp_path, first).run()
+    with file.open("a") as end:
+        end.write('{"kind": "run", "row": "stat')  # stopped in the middle of a line
+    second = Program()
+    made(tmp_path, second, kept=store.read(file)).run()
+    assert [name for name, _ in first.runs + second.runs] == [name for name, _ in whole.runs]
+    third = Program()
+    made(tmp_path, third, kept=store.read(file)).run()
+    assert third.runs == []
+
+
+def _begun(folder):
+    folder.mkdir()
+    return store.begin(folder / "runs.jsonl", head([Task("stationary/x", rows.STATIONARY, None, None)], GRID))
+
+
+def test_who_falls_over_is_not_run_again(tmp_path):
+    program = Program(fails=("learning", "mode=fast"))
+    one = made(tmp_path, program)
+    one.run()
+    names = [name for name, _ in program.runs]
+    assert names.count("learning") == names.count("mode=fast") == 1 and "mode=fast" not in one.store.chosen["stationary/x"]
+    assert {key[3] for key in one.store.failures} == {"learning", "mode=fast"}
+
+
+def test_parts_are_run_alone_and_left_out(tmp_path):
+    one = made(tmp_path, Program(), parts=True)
+    one.run()
+    chosen = one.store.chosen["stationary/x"]
+    assert {"only-dyn", "without-dyn", "only-retention", "without-retention", "learning-big"} <= set(chosen)
+    assert "only-cap" not in chosen and "class" not in one.store.learned["stationary/x", "without-dyn"]["program.policy"]
+    assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", "huge_pages"}
+
+
+# --- findings of made-up runs
+
+def filled(tmp_path, seconds, memory=None, groups=rows.GROUPS, grid=GRID[:2], rounds=12):
+    tasks = [Task(f"{group}/{letter}", group, None, None) for group in groups for letter in "ab"]
+    kept = store.begin(tmp_path / "runs.jsonl", head(tasks, grid, pairs=rounds))
+    for task in tasks:
+        names = ["default", "learning", "learned", *(arm.name for arm in grid)]
+        kept.add_learned(task.name, "learned", {"x.policy": LEARNED_TEXT})
+        kept.add_chosen(task.name, names)
+        for turn in range(rounds):
+            for place, name in enumerate(names):
+                noise = 1 + ((turn * 7 + place * 3) % 11 - 5) / 2000
+                kib = 1000 * (memory or {}).get(name, 1) * noise
+                kept.add_run((task.name, store.PAIR, turn, name),
+                             {"seconds": seconds.get(name, 1) * noise, "peak_kib": kib, "mean_kib": kib}, None)
+    return kept
+
+
+def answers_of(kept):
+    found = findings.of_rows(kept)
+    return {(one.group, one.subject): one.verdict for one in findings.answers(found, findings.of_groups(kept))}
+
+
+def test_where_learning_pays_every_bound_is_met(tmp_path):
+    kept = filled(tmp_path, {"learned": 0.8, "learning": 0.85}, {"learned": 0.8, "learning": 0.8})
+    assert set(answers_of(kept).values()) == {"met"}
+
+
+def test_where_it_changes_nothing_only_the_bounds_of_not_being_worse_are_met(tmp_path):
+    said = answers_of(filled(tmp_path, {}))
+    assert {group for (group, _), verdict in said.items() if verdict == "met"} == {"stationary", "adversarial"}
+    assert {said[group, "learned"] for group in ("changing", "memory", "programs")} == {"missed"}
+
+
+def test_one_fixed_setting_that_is_better_is_enough_to_miss(tmp_path):
+    kept = filled(tmp_path, {"learned": 0.8, "learning": 0.8, GRID[0].name: 0.7}, groups=("stationary", "changing"))
+    assert set(answers_of(kept).values()) == {"missed"}
+    hardest = [one for one in findings.of_rows(kept) if one.reference.startswith("every fixed")]
+    assert {one.reference for one in hardest} == {f"every fixed; hardest: {GRID[0].name}"}
+
+
+def test_leaner_but_slower_does_not_pay(tmp_path):
+    said = answers_of(filled(tmp_path, {"learned": 1.1}, {"learned": 0.5}, groups=("memory",)))
+    assert said["memory", "learned"] == "missed"
+
+
+def test_without_runs_nothing_is_decided(tmp_path):
+    kept = store.begin(tmp_path / "runs.jsonl", head([Task("memory/a", "memory", None, None)], GRID))
+    assert set(answers_of(kept).values()) == {"not decided"}
+    tables.as_page(kept, findings.of_rows(kept), findings.of_groups(kept), [], "x.svg")
+    picture.save(kept, tmp_path / "x.svg")
+
+
+def test_page_and_picture_have_every_row(tmp_path):
+    kept = filled(tmp_path, {"learned": 0.9})
+    kept.add_run(("memory/a", store.PAIR, 99, "hindsight"), None, "it fell over")
+    found, whole = findings.of_rows(kept), findings.of_groups(kept)
+    page = tables.as_page(kept, found, whole, findings.answers(found, whole), "page.svg")
+    picture.save(kept, tmp_path / "page.svg")
+    drawn = (tmp_path / "page.svg").read_text()
+    assert "](page.svg)" in page and "it fell over" in page and "retain_min 33554432, class × 1" in page
+    for row in kept.rows():
+        assert row["name"] in page and row["name"] in drawn
+    lines = [line for line in page.splitlines() if line.startswith("|")]
+    assert all(line.count("|") > 3 for line in lines) and "--quick" in page
+    assert json.loads(json.dumps(tables.as_json(found, whole, findings.answers(found, whole))))["answers"]
+
+
+# --- the command
+
+def invoke(*words):
+    return CliRunner().invoke(app, ["bench", "policy", *words])
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--group", "nothing"], "not known"), (["--seeds", "a"], "whole numbers"), (["--seeds", "0"], "from 1 to"),
+    (["--rows", "no/such"], "no row matches"), (["--continue", __file__], "not written by hakmem bench policy|not a record"),
+    (["--trace", __file__], "two or more")])
+def test_it_refuses_what_makes_no_sense(words, said):
+    done = invoke(*words)
+    assert done.exit_code == 2 and re.search(said, done.output)
+
+
+def test_rows_are_listed_with_seeds_drawn_or_given():
+    given = invoke("--list", "--group", "changing", "--seeds", "3,4").output.split()
+    assert given == ["changing/3", "changing/4"]
+    one, other = (invoke("--list", "--group", "changing").output.split() for _ in range(2))
+    assert len(set(one)) == len(set(other)) == rows.SEEDS and one != other
+
+
+def test_every_group_has_rows_and_every_row_a_known_workload():
+    tasks = rows.all_tasks([1], [], quick=False)
+    assert {task.group for task in tasks} >= set(rows.GROUPS) - {rows.PROGRAMS}
+    assert len({task.name for task in tasks}) == len(tasks)
+    assert {task.name for task in rows.all_tasks([1], [], quick=True)} <= {task.name for task in tasks}
+
+
+def test_bench_still_means_the_suites():
+    done = CliRunner().invoke(app, ["bench", "--list", "--rows", "bulk/64/*"])
+    assert done.exit_code == 0 and done.output.split() == ["bulk/64/lifo", "bulk/64/fifo", "bulk/64/random"]
+
+
+def test_values_of_a_run_without_mean_memory():
+    assert campaign._values({"seconds": 2, "peak_kib": 9, "mean_kib": None}) == {"time": 2, "memory": 9}

@@ -1,0 +1,119 @@
+"""Halving, verdicts of three values, and what is concluded from paired runs."""
+
+import random
+
+import pytest
+from hakmem.intervals import Interval
+from hakmem.learning import findings, halving, judging
+from hakmem.learning.judging import MET, MISSED, UNDECIDED, Compared
+
+
+def interval(low, value, high):
+    return Interval(value, low, high)
+
+
+@pytest.mark.parametrize("low, value, high, verdict", [
+    (1.0, 1.1, 1.2, MET), (0.97, 0.99, 1.01, MET), (0.9, 0.97, 0.99, UNDECIDED), (0.9, 0.95, 0.979, MISSED)])
+def test_at_least_takes_the_medians_side_where_the_interval_holds_the_goal(low, value, high, verdict):
+    assert judging.at_least(interval(low, value, high), 0.98) == verdict
+
+
+@pytest.mark.parametrize("low, value, high, verdict", [
+    (0.8, 0.85, 0.89, MET), (0.85, 0.89, 0.95, MET), (0.88, 0.92, 0.95, UNDECIDED), (0.91, 0.95, 1.0, MISSED)])
+def test_at_most_likewise(low, value, high, verdict):
+    assert judging.at_most(interval(low, value, high), 0.9) == verdict
+
+
+def test_what_was_not_measured_decides_nothing():
+    assert judging.at_least(None, 1) == judging.at_most(None, 1) == judging.all_of([]) == judging.any_of([]) == UNDECIDED
+
+
+@pytest.mark.parametrize("some, every, one", [
+    ([MET, MET], MET, MET), ([MET, UNDECIDED], UNDECIDED, MET), ([MET, MISSED], MISSED, MET),
+    ([UNDECIDED, MISSED], MISSED, UNDECIDED), ([MISSED, MISSED], MISSED, MISSED)])
+def test_verdicts_are_put_together(some, every, one):
+    assert (judging.all_of(some), judging.any_of(some)) == (every, one)
+
+
+SAME, FAST, LEAN, SLOW = (interval(v - 0.01, v, v + 0.01) for v in (1.0, 1.2, 0.8, 0.9))
+
+
+@pytest.mark.parametrize("speed, peak, mean, verdict", [
+    (FAST, SAME, SAME, MET), (SAME, LEAN, SAME, MET), (SAME, SAME, LEAN, MET), (SLOW, LEAN, LEAN, MISSED),
+    (SAME, SAME, None, MISSED), (SAME, SAME, SAME, MISSED), (interval(0.9, 1.05, 1.2), SAME, SAME, UNDECIDED)])
+def test_it_pays_to_be_faster_or_leaner_at_the_same_time(speed, peak, mean, verdict):
+    assert findings.pays(Compared(speed, peak, mean, 9)) == verdict
+
+
+def test_no_slower_beyond_noise():
+    assert findings.no_slower(Compared(interval(0.9, 0.97, 1.01), None, None, 9)) == MET
+    assert findings.no_slower(Compared(interval(0.9, 0.95, 0.99), None, None, 9)) == MISSED
+
+
+# --- ratios
+
+def report(seconds, peak=1000, mean=500):
+    return {"seconds": seconds, "peak_kib": peak, "mean_kib": mean}
+
+
+def test_ratios_are_of_rounds_that_both_have_done():
+    rounds = {"learned": [report(1), None, report(2, 800)], "default": [report(2), report(9), report(2), report(7)]}
+    made = judging.ratios(rounds, "learned", "default")
+    assert made.speed == (2, 1) and made.peak == (1, 0.8) and made.mean == (1, 1)
+
+
+def test_programs_have_no_mean_memory():
+    rounds = {name: [{"seconds": 1, "peak_kib": 5, "mean_kib": None}] * 4 for name in ("learned", "default")}
+    compared = judging.ratios(rounds, "learned", "default").compared()
+    assert compared.mean is None and compared.peak.value == 1 and compared.pairs == 4
+
+
+def test_the_luckiest_of_many_equal_settings_is_not_faster():
+    """Chosen and judged by the same runs it would seem so."""
+    noise = random.Random(7)
+    names = [f"fixed{number}" for number in range(30)]
+    rounds = {name: [report(noise.lognormvariate(0, 0.05)) for _ in range(40)] for name in [*names, "learned"]}
+    made, best = judging.ratios_to_fastest(rounds, "learned", names)
+    assert len(made.speed) == 40 and 1 <= len(best) <= 2
+    naive = judging.ratios(rounds, "learned", judging.fastest(rounds, names, range(40))).compared().speed
+    assert naive.value < 0.985 < made.compared().speed.high and made.compared().speed.value > naive.value
+
+
+def test_a_setting_that_is_faster_is_found():
+    rounds = {"learned": [report(1.0)] * 10, "slow": [report(1.5)] * 10, "quick": [report(0.9)] * 10, "gone": [None] * 10}
+    made, best = judging.ratios_to_fastest(rounds, "learned", ["slow", "gone", "quick"])
+    assert best == ["quick"] and made.compared().speed.value == pytest.approx(0.9)
+
+
+def test_rows_are_pooled_round_by_round():
+    some = [judging.Ratios((2.0, 8.0, 9.0), (1.0, 1.0), ()), judging.Ratios((0.5, 2.0), (0.25, 4.0), (1.0,))]
+    made = judging.pooled(some)
+    assert made.speed == pytest.approx((1.0, 4.0)) and made.peak == pytest.approx((0.5, 2.0)) and made.mean == (1.0,)
+
+
+# --- halving
+
+def test_rungs_halve_until_few_are_left():
+    assert halving.rungs_of(14) == [14, 7, 4] and halving.rungs_of(3) == [] and halving.rungs_of(4320)[0] == 4320
+
+
+def test_the_best_by_each_criterion_are_left_and_every_rung_is_one_run_each():
+    truth = {f"arm{number}": {"time": 1 + number, "memory": 100 - number} for number in range(16)}
+    runs = []
+
+    def run(due, rung):
+        runs.append(len(due))
+        return {name: truth[name] for name in due}
+    left = halving.screen(list(truth), ("time", "memory"), run)
+    assert left == {"time": ["arm0", "arm1", "arm2"], "memory": ["arm15", "arm14", "arm13"]}
+    assert runs == [16, 16, 8]  # eight of each, none of both
+
+
+def test_who_fails_is_out():
+    def run(due, rung):
+        return {name: None if name == "arm0" else {"time": float(name[3:])} for name in due}
+    assert halving.screen([f"arm{number}" for number in range(8)], ("time",), run)["time"] == ["arm1", "arm2", "arm3"]
+
+
+def test_few_need_no_run():
+    assert halving.screen(["one", "two"], ("time",), lambda due, rung: pytest.fail("run"))["time"] == ["one", "two"]
