@@ -329,8 +329,19 @@ static void prepare(struct piece *piece, const char *path, bool partial) {
         trace_fail("%s holds no call that could be replayed", path);
     piece->places = harness_array(piece->plan.places + 1, sizeof *piece->places);
     piece->left_in = harness_array(piece->plan.stretches, sizeof *piece->left_in);
-    for (uint32_t i = 0; i < piece->plan.stretches; i++)
-        atomic_init(&piece->left_in[i], piece->plan.in_stretch[i]);
+}
+
+// A trace that comes again needs nothing of its own.
+static void prepare_all(char **paths, bool partial) {
+    for (unsigned i = 0; i < all.piece_count; i++) {
+        unsigned first = 0;
+        while (strcmp(paths[first], paths[i]) != 0)
+            first++;
+        if (first < i)
+            all.pieces[i] = all.pieces[first];
+        else
+            prepare(&all.pieces[i], paths[i], partial);
+    }
 }
 
 static void prepare_samples(void) {
@@ -347,6 +358,8 @@ static void piece_begin(const struct piece *piece) {
     all.plan = piece->plan;
     all.places = piece->places;
     all.left_in = piece->left_in;
+    for (uint32_t i = 0; i < all.plan.stretches; i++)
+        atomic_store_explicit(&all.left_in[i], all.plan.in_stretch[i], memory_order_relaxed); // no thread is there yet
     atomic_store(&all.through, 0);
     atomic_store(&all.ended, 0);
 }
@@ -360,6 +373,7 @@ static void free_leftovers(void) {
         if (block != REFUSED)
             free(block);
         account_add(&account, -(int64_t)all.places[i].bytes);
+        atomic_store_explicit(&all.places[i].block, NULL, memory_order_relaxed);
     }
     account_tell(&account);
 }
@@ -457,8 +471,7 @@ int main(int argc, char **argv) {
     all.touch = touch_of(argv[1]);
     all.piece_count = (unsigned)argc - 3;
     all.pieces = harness_array(all.piece_count, sizeof *all.pieces);
-    for (unsigned i = 0; i < all.piece_count; i++)
-        prepare(&all.pieces[i], argv[i + 3], strcmp(argv[2], "partial") == 0);
+    prepare_all(argv + 3, strcmp(argv[2], "partial") == 0);
     prepare_samples();
     reset_peak();
     all.base_kib = resident_kib();

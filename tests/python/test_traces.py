@@ -88,6 +88,7 @@ def test_several_traces_are_replayed_as_one_program_that_changes(known, threads)
     # What a trace leaves is freed before the next: the peak is that of the larger one, not of their sum.
     largest = max(one["requested_peak_bytes"] for one in alone)
     assert abs(report["requested_peak_bytes"] / largest - 1) <= 0.05
+    assert replay([threads] * 3)["operations"] == 3 * alone[1]["operations"]
 
 
 def test_memory_of_a_replay_is_that_of_the_blocks(known):
