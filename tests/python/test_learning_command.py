@@ -161,6 +161,14 @@ def test_one_fixed_setting_that_is_better_is_enough_to_miss(tmp_path):
     assert {one.reference for one in hardest} == {f"every fixed; hardest: {GRID[0].name}"}
 
 
+def test_what_learning_found_in_hindsight_is_a_rival_only_where_nothing_changes(tmp_path):
+    kept = filled(tmp_path, {}, groups=("stationary", "changing"))
+    for row in ("stationary/a", "changing/a"):
+        kept.add_chosen(row, ["default", "learning", "learned", "hindsight", "only-cap", GRID[0].name])
+    assert findings.fixed_settings(kept, "stationary/a") == ["default", "hindsight", GRID[0].name]
+    assert findings.fixed_settings(kept, "changing/a") == ["default", GRID[0].name]
+
+
 def test_leaner_but_slower_does_not_pay(tmp_path):
     said = answers_of(filled(tmp_path, {"learned": 1.1}, {"learned": 0.5}, groups=("memory",)))
     assert said["memory", "learned"] == "missed"

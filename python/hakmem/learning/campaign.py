@@ -156,9 +156,3 @@ def _written(folder: Path, files: dict[str, str], one_file: bool) -> Path:
     for name, text in files.items():
         (folder / name).write_text(text)
     return folder / next(iter(files)) if one_file and files else folder
-
-
-def fixed_settings(store: Store, row: str) -> list[str]:
-    """Those of a row's paired runs that somebody could have set by hand, knowing all."""
-    grid = set(store.head["grid"])
-    return [name for name in store.chosen.get(row, []) if name in (DEFAULT.name, HINDSIGHT) or name in grid]

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hakmem.learning import judging
-from hakmem.learning.campaign import fixed_settings
 from hakmem.learning.judging import Compared, Ratios, all_of, any_of, at_least, at_most
 from hakmem.learning.rows import ADVERSARIAL, CHANGING, MEMORY, PROGRAMS, STATIONARY
-from hakmem.learning.settings import DEFAULT, LEARNED, LEARNING, PARTS
+from hakmem.learning.settings import DEFAULT, HINDSIGHT, LEARNED, LEARNING, PARTS
 from hakmem.learning.store import Store
 
 NEAR_BEST = 0.98  # of the fastest fixed setting's speed
@@ -78,6 +77,14 @@ _ASKED = {STATIONARY: [(FASTEST, "near"), (DEFAULT.name, "not worse")], CHANGING
 # And of all rows together, by the geometric mean of their ratios.
 _ASKED_OF_ALL = {STATIONARY: _ASKED[STATIONARY], CHANGING: [(FASTEST, "pays"), (DEFAULT.name, "pays")],
                  MEMORY: _ASKED[MEMORY], ADVERSARIAL: _ASKED[ADVERSARIAL], PROGRAMS: [(DEFAULT.name, "program")]}
+
+
+def fixed_settings(store: Store, row: str) -> list[str]:
+    """Those of a row's paired runs that somebody could have made by hand. Where nothing changes, what several learning runs
+    have found counts as such; where the question is whether it is better to learn than to set by hand, it does not."""
+    group = next(one["group"] for one in store.rows() if one["name"] == row)
+    others = {DEFAULT.name, *store.head["grid"], *([HINDSIGHT] if group == STATIONARY else [])}
+    return [name for name in store.chosen.get(row, []) if name in others]
 
 
 def _ratios(store: Store, row: str, subject: str, reference: str) -> tuple[Ratios, str]:

@@ -7,7 +7,7 @@ import altair
 from hakmem import pictures
 from hakmem.intervals import Interval
 from hakmem.learning import judging
-from hakmem.learning.campaign import fixed_settings
+from hakmem.learning.findings import fixed_settings
 from hakmem.learning.settings import DEFAULT, LEARNED, LEARNING
 from hakmem.learning.store import Store
 
@@ -28,9 +28,12 @@ def _values(store: Store) -> tuple[list[dict], list[dict]]:
     for row in (one["name"] for one in store.rows()):
         rounds = store.rounds(row)
         over = judging.ratios(rounds, LEARNED, DEFAULT.name).compared()
-        best = judging.ratios_to_fastest(rounds, LEARNED, fixed_settings(store, row))[0].compared()
+        fixed = fixed_settings(store, row)
+        best = judging.ratios_to_fastest(rounds, LEARNED, fixed)[0].compared()
         learns = judging.ratios(rounds, LEARNING.name, DEFAULT.name).compared()
-        for series, compared in ((_OVER_FASTEST, best), (_OVER_DEFAULT, over), (_LEARNING, learns)):
+        if len(fixed) > 1:
+            speeds += _point(row, _OVER_FASTEST, best.speed)
+        for series, compared in ((_OVER_DEFAULT, over), (_LEARNING, learns)):
             speeds += _point(row, series, compared.speed)
         memories += _point(row, _PEAK, over.peak) + _point(row, _MEAN, over.mean)
         memories += _point(row, _LEARNING_MEAN, learns.mean)
@@ -47,7 +50,7 @@ def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[
         yOffset=altair.YOffset("series:N", scale=altair.Scale(domain=order)),
         color=altair.Color("series:N", scale=altair.Scale(domain=order, range=colours), title=None,
                            legend=altair.Legend(orient="top", columns=1, labelLimit=300)))
-    axis = altair.X("ratio:Q", scale=scale, title=title, axis=altair.Axis(format=".2f", tickCount=6))
+    axis = altair.X("ratio:Q", scale=scale, title=title, axis=altair.Axis(format=".2f", tickCount=6, labelOverlap=True))
     lines = base.mark_rule(strokeWidth=1.5).encode(x=altair.X("low:Q", scale=scale, title=title), x2="high:Q")
     points = base.mark_point(filled=True, size=36, opacity=1).encode(x=axis)
     one = altair.Chart(altair.Data(values=[{"ratio": 1}])).mark_rule(color="#555555", strokeDash=[3, 3]).encode(x="ratio:Q")

@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
+from functools import lru_cache
 from pathlib import Path
 
 from hakmem import programs, suites, traces, workloads
@@ -20,6 +21,7 @@ SEEDS, QUICK_SEEDS = 20, 2
 QUICK_PARTS = 5  # of the operations, with --quick
 PHASES = 8
 SEED_MOST = 2**32 - 1
+TRACE_CALLS, TRACE_TURNS_MOST = 60_000_000, 2000  # of recorded programs: a second or two
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,20 @@ def _program_task(program: programs.Subject) -> Task:
     return Task(program.row, PROGRAMS, run, lambda: workloads.program("once"), one_file=False, has_grid=False)
 
 
-def _trace_task(files: list[Path]) -> Task:
+@lru_cache
+def _often_enough(files: tuple[Path, ...], calls: int) -> tuple[Path, ...]:
+    """The traces again and again, until there are so many calls."""
+    facts = [traces.stat(file) for file in files]
+    once = sum(one["takes"] + one["moves"] + one["gives"] for one in facts)
+    return files * min(TRACE_TURNS_MOST, -(-calls // max(once, 1)))
+
+
+def _trace_task(files: tuple[Path, ...], quick: bool) -> Task:
+    calls = TRACE_CALLS // (QUICK_PARTS if quick else 1)
+
     def run(allocator: Allocator, _: Path) -> Run:
         try:
-            report = traces.replay(files, allocator, runner.environment(allocator))
+            report = traces.replay(_often_enough(files, calls), allocator, runner.environment(allocator))
         except TraceFailed as reason:
             return Run(None, str(reason))
         return Run(report, runner.disproof(report, allocator))
@@ -111,7 +123,8 @@ def all_tasks(seeds: list[int], files: list[Path], quick: bool) -> list[Task]:
     made = {STATIONARY: _stationary(), CHANGING: _changing(seeds), MEMORY: _memory(), ADVERSARIAL: _adversarial()}
     tasks = [_task_of(row, group, quick) for group, rows in made.items() for row in rows]
     if files:
-        tasks.append(_trace_task(files))
+        tasks.append(_trace_task(tuple(files), quick))
+        tasks.sort(key=lambda task: GROUPS.index(task.group))
     tasks += [_program_task(one) for one in programs.PROGRAMS if one.name in _PROGRAMS and programs.is_there(one)]
     return [task for task in tasks if not quick or task.group == CHANGING or task.name in _QUICK]
 
