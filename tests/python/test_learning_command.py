@@ -41,7 +41,7 @@ class Program:
             assert Path(given["HAKMEM_POLICY"]).read_text().startswith("hakmem-policy 1")
         if allocator.name in self.fails:
             return runner.Run(None, "it fell over")
-        seconds = (SPEED | self.seconds).get(allocator.name, 1.0) * (1 + len(self.runs) % 5 / 1000)
+        seconds = (SPEED | self.seconds).get(allocator.name, 1.0) * (1 + len(allocator.name) / 10_000)
         return runner.Run({"seconds": seconds, "peak_kib": 1000, "mean_kib": 500.0, "operations": 1})
 
 
@@ -79,12 +79,13 @@ def test_settings_reach_the_program(tmp_path):
     assert list(given["learned"]) == ["HAKMEM_POLICY"] and "thread_bytes" in Path(given["stacks=1m"]["HAKMEM_POLICY"]).read_text()
 
 
-def test_a_measurement_that_was_stopped_goes_on_with_the_same(tmp_path):
+@pytest.mark.parametrize("runs", [1, 3, 25, 60])
+def test_a_measurement_that_was_stopped_goes_on_with_the_same(tmp_path, runs):
     whole = Program()
     made(tmp_path / "other", whole, kept=_begun(tmp_path / "other")).run()
     file = tmp_path / "runs.jsonl"
     first = Program()
-    first.stop_after = 25
+    first.stop_after = runs
     with pytest.raises(KeyboardInterrupt):
         made(tmp_path, first).run()
     with file.open("a") as end:
@@ -95,6 +96,18 @@ def test_a_measurement_that_was_stopped_goes_on_with_the_same(tmp_path):
     third = Program()
     made(tmp_path, third, kept=store.read(file)).run()
     assert third.runs == []
+
+
+def test_learning_that_was_stopped_is_done_again_from_the_first_file(tmp_path):
+    first = Program()
+    first.stop_after = 2
+    with pytest.raises(KeyboardInterrupt):
+        made(tmp_path, first).run()
+    second = Program()
+    one = made(tmp_path, second, kept=store.read(tmp_path / "runs.jsonl"))
+    one.run()
+    assert [name for name, _ in second.runs[:3]].count("learned") == 2
+    assert set(one.store.learned) == {("stationary/x", "learned"), ("stationary/x", "hindsight")}
 
 
 def _begun(folder):
@@ -111,13 +124,17 @@ def test_who_falls_over_is_not_run_again(tmp_path):
     assert {key[3] for key in one.store.failures} == {"learning", "mode=fast"}
 
 
-def test_parts_are_run_alone_and_left_out(tmp_path):
-    one = made(tmp_path, Program(), parts=True)
+def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
+    monkeypatch.setitem(settings.PARTS_OFF, "big", {"HAKMEM_BIG_THRESHOLD": "32m"})
+    program = Program()
+    one = made(tmp_path, program, parts=True)
     one.run()
     chosen = one.store.chosen["stationary/x"]
     assert {"only-dyn", "without-dyn", "only-retention", "without-retention", "learning-big"} <= set(chosen)
     assert "only-cap" not in chosen and "class" not in one.store.learned["stationary/x", "without-dyn"]["program.policy"]
-    assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", "huge_pages"}
+    assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", "idle"}
+    given = dict(program.runs)["learning-big"]
+    assert given == {"HAKMEM_MODE": "learning", "HAKMEM_BIG_THRESHOLD": "32m"}
 
 
 # --- findings of made-up runs

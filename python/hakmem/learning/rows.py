@@ -65,7 +65,7 @@ def _memory() -> list[Row]:
            for size in (272, 528, 1040, 2064, 4112)]
     mixed = _row("memory/odd/mixed/4t", "odd_sizes", 96, 4, "{operations}", 100_000, 272, 528, 1040, 2064, 4112,
                  operations=16)
-    return [*odd, mixed, *(_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", operations=10)
+    return [*odd, mixed, *(_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", operations=25)
                            for idle in (20, 50))]
 
 

@@ -130,18 +130,16 @@ PARTS = {
     "cap": ("thread_bytes", "all_threads_bytes", "depth"),
     "dyn": ("class",),
     "w_max": ("close",),
-    "retention": ("retain_min", "retain_share", "allowance_least", "purge_delay"),
+    "retention": ("retain_min", "retain_share", "allowance_least"),
+    "idle": ("purge_delay",),
     "big": ("big_threshold", "fifo_least"),
     "sites": ("site",),
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
     "realloc": ("headroom_share",),
 }
-# What keeps a part from being learned: an option that the user has set stays as it is, also at its default.
-PARTS_OFF = {
-    "retention": {"HAKMEM_RETAIN_MIN": "16m", "HAKMEM_RETAIN_SHARE": "8", "HAKMEM_PURGE_DELAY": "0"},
-    "big": {"HAKMEM_BIG_THRESHOLD": "32m"},
-    "huge_pages": {"HAKMEM_HUGE_PAGES": "auto", "HAKMEM_PREFAULT": "off"},
-}
+# What keeps a part from being learned while a program runs: an option that the user has set stays as it is, also at its
+# default. Parts that no option keeps from it are left out.
+PARTS_OFF = {"idle": {"HAKMEM_PURGE_DELAY": "0"}}
 _NOT_DECISIONS = ("hakmem-policy", "program", "build", "runs", "seconds", "end")
 
 
