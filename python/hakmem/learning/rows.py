@@ -21,7 +21,7 @@ SEEDS, QUICK_SEEDS = 20, 2
 QUICK_PARTS = 5  # of the operations, with --quick
 PHASES = 8
 SEED_MOST = 2**32 - 1
-TRACE_CALLS, TRACE_TURNS_MOST = 60_000_000, 2000  # of recorded programs: a second or two
+TRACE_CALLS, TRACE_TURNS_MOST = 120_000_000, 4000  # of recorded programs: a second or two
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Task:
 
 
 # Rows of the suites, and by how much more operations a run takes a second or two.
-_STATIONARY = {"tiny/16-1024/400/4t": 1, "tiny/16-1024/100000/4t": 2, "mid/2048-32768/400/4t": 2.5,
-               "large/65536-1048576/64/1t": 1, "large/65536-1048576/64/4t": 2, "big/2097152-4194304/16/1t": 4,
-               "big/2097152-4194304/16/4t": 4, "remote/16-1024/400/2t/90%": 1.5, "remote/2048-32768/400/2t/90%": 3,
-               "larson/8-1024/1000/4t": 4, "loop/json": 10, "loop/mir": 2, "loop/vm": 2, "long-lived/16-8192/20000/1t": 4}
+_STATIONARY = {"tiny/16-1024/400/4t": 1.5, "tiny/16-1024/100000/4t": 3, "mid/2048-32768/400/4t": 2.5,
+               "large/65536-1048576/64/1t": 1.5, "large/65536-1048576/64/4t": 2, "big/2097152-4194304/16/1t": 4,
+               "big/2097152-4194304/16/4t": 4, "remote/16-1024/400/2t/90%": 1, "remote/2048-32768/400/2t/90%": 1.5,
+               "larson/8-1024/1000/4t": 8, "loop/json": 15, "loop/mir": 3, "loop/vm": 3, "long-lived/16-8192/20000/1t": 12}
 _QUICK = ("tiny/16-1024/400/4t", "big/2097152-4194304/16/1t", "long-lived/16-8192/20000/1t", "memory/odd/1040/1t",
           "memory/bursts/20ms", "adversarial/switch/50ms", "programs/python")
 # Programs that are there to be judged; the others of programs/listed.py are not.
@@ -57,24 +57,24 @@ def _stationary() -> list[Row]:
 
 
 def _changing(seeds: list[int]) -> list[Row]:
-    return [_row(f"changing/{seed}", "phases", seed, "{operations}", PHASES, operations=12) for seed in seeds]
+    return [_row(f"changing/{seed}", "phases", seed, "{operations}", PHASES, operations=20) for seed in seeds]
 
 
 def _memory() -> list[Row]:
-    odd = [_row(f"memory/odd/{size}/1t", "odd_sizes", 64, 1, "{operations}", 400_000, size, operations=10)
+    odd = [_row(f"memory/odd/{size}/1t", "odd_sizes", 64, 1, "{operations}", 400_000, size, operations=30)
            for size in (272, 528, 1040, 2064, 4112)]
     mixed = _row("memory/odd/mixed/4t", "odd_sizes", 96, 4, "{operations}", 100_000, 272, 528, 1040, 2064, 4112,
-                 operations=16)
+                 operations=60)
     return [*odd, mixed, *(_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", operations=25)
                            for idle in (20, 50))]
 
 
 # The learner looks every 10 to 500 ms, and measures by windows of 50 ms to 2 s (src/base/tuning.h): a piece is 10 ms.
 def _adversarial() -> list[Row]:
-    return [*(_row(f"adversarial/switch/{10 * pieces}ms", "adversary", "switch", pieces, "{operations}", operations=150)
+    return [*(_row(f"adversarial/switch/{10 * pieces}ms", "adversary", "switch", pieces, "{operations}", operations=200)
               for pieces in (1, 5, 20, 50)),
-            _row("adversarial/burst", "adversary", "burst", 10, "{operations}", operations=150),
-            _row("adversarial/sites", "adversary", "sites", 10, "{operations}", operations=100)]
+            _row("adversarial/burst", "adversary", "burst", 10, "{operations}", operations=400),
+            _row("adversarial/sites", "adversary", "sites", 10, "{operations}", operations=300)]
 
 
 def _task_of(row: Row, group: str, quick: bool) -> Task:
