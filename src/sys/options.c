@@ -235,7 +235,41 @@ static bool number_parse(const struct option_row *row, struct span value, size_t
     return *number >= row->minimum && *number <= row->maximum;
 }
 
-// `value` ends with NUL where it came from a variable of its own; texts are taken from there alone.
+// Texts, each with a NUL of its own. They are copies: some programs write over their environment.
+static char option_texts[16384];
+static size_t option_texts_used;
+
+static const char *option_keep_text(struct span value) {
+    char *kept = option_texts + option_texts_used;
+    if (value.length >= sizeof option_texts - option_texts_used)
+        return NULL;
+    memcpy(kept, value.start, value.length);
+    kept[value.length] = '\0';
+    option_texts_used += value.length + 1;
+    return kept;
+}
+
+static void option_say_too_long(const char *name) {
+    struct report report;
+    report_to_descriptor(&report, 2);
+    report_text(&report, "hakmem: option ");
+    report_text(&report, name);
+    report_text(&report, ": there is room for ");
+    report_number(&report, sizeof option_texts);
+    report_text(&report, " characters in all options; the value is ignored, give a shorter one\n");
+    report_end(&report);
+}
+
+// False: there is no room for it, which is said.
+static bool option_set_text(const struct option_row *row, struct span value) {
+    const char *kept = option_keep_text(value);
+    if (kept == NULL)
+        option_say_too_long(row->name);
+    else
+        *(const char **)option_field(row) = kept;
+    return kept != NULL;
+}
+
 static void option_set(const struct option_row *row, struct span value) {
     size_t number = 0;
     bool is_valid = true;
@@ -252,7 +286,8 @@ static void option_set(const struct option_row *row, struct span value) {
             *(size_t *)option_field(row) = number;
         break;
     case OPTION_KIND_TEXT:
-        *(const char **)option_field(row) = value.start;
+        if (!option_set_text(row, value))
+            return;
         break;
     }
     if (is_valid)
@@ -274,31 +309,6 @@ static void option_take(struct span name, struct span value) {
     option_say_unknown(name);
 }
 
-// Values out of lists, each with a NUL of its own.
-static char option_texts[1024];
-static size_t option_texts_used;
-
-static const char *option_keep_text(const char *text, size_t length) {
-    char *kept = option_texts + option_texts_used;
-    if (length >= sizeof option_texts - option_texts_used)
-        return NULL;
-    memcpy(kept, text, length);
-    kept[length] = '\0';
-    option_texts_used += length + 1;
-    return kept;
-}
-
-static void option_say_too_long(struct span name) {
-    struct report report;
-    report_to_descriptor(&report, 2);
-    report_text(&report, "hakmem: option ");
-    report_span(&report, name);
-    report_text(&report, ": HAKMEM_OPTIONS has room for ");
-    report_number(&report, sizeof option_texts);
-    report_text(&report, " characters in all; the value is ignored, give it in a variable of its own\n");
-    report_end(&report);
-}
-
 static void options_take_list(const char *list) {
     while (*list != '\0') {
         struct span item = {list, strcspn(list, ",")};
@@ -313,11 +323,7 @@ static void options_take_list(const char *list) {
         size_t name_length = equals == NULL ? item.length : (size_t)(equals - item.start);
         size_t value_length = item.length - name_length - (equals != NULL);
         struct span name = {item.start, name_length};
-        const char *value = option_keep_text(equals == NULL ? "" : equals + 1, value_length);
-        if (value == NULL)
-            option_say_too_long(name);
-        else
-            option_take(name, (struct span){value, value_length});
+        option_take(name, (struct span){item.start + item.length - value_length, value_length});
     }
 }
 

@@ -33,8 +33,9 @@ static struct options defaults;
 static struct capture capture;
 
 // Reads an environment of up to three variables from the defaults on; returns what was said.
+static char variables[3][32768];
+
 static const char *read_environment(bool secure, const char *first, const char *second, const char *third) {
-    static char variables[3][8192];
     char *environment[] = {variables[0], variables[1], variables[2], NULL};
     const char *given[] = {first, second, third};
     options = defaults;
@@ -209,6 +210,23 @@ static void a_text_from_a_second_list_ends_where_it_ends(void **state) {
     assert_string_equal(options.stats_file, "/kept");
 }
 
+static void texts_outlive_the_environment(void **state) {
+    (void)state;
+    assert_string_equal(read_environment(false, "HAKMEM_STATS_FILE=/a/name", NULL, NULL), "");
+    memset(variables[0], 'x', 1000); // as programs do that set their title
+    assert_string_equal(options.stats_file, "/a/name");
+}
+
+static void a_text_for_which_there_is_no_room_is_refused(void **state) {
+    static char variable[20000] = "HAKMEM_STATS_FILE=";
+    (void)state;
+    memset(variable + strlen(variable), 'x', sizeof variable - strlen(variable) - 1);
+    const char *said = read_environment(false, variable, "HAKMEM_OPTIONS=stats_file=/b", NULL);
+    assert_int_equal(lines_in(said), 1);
+    assert_non_null(strstr(said, "stats_file"));
+    assert_string_equal(options.stats_file, "/b");
+}
+
 static void a_variable_of_its_own_wins_over_the_list(void **state) {
     (void)state;
     assert_string_equal(read_environment(false, "HAKMEM_STATS=text", "HAKMEM_OPTIONS=stats=json", NULL), "");
@@ -313,9 +331,9 @@ static void no_text_option_is_safe(void **state) {
 }
 
 static void a_list_that_is_too_long_is_said_to_be(void **state) {
-    static char list[8192] = "HAKMEM_OPTIONS=stats_file=";
+    static char list[32768] = "HAKMEM_OPTIONS=stats_file=";
     (void)state;
-    memset(list + strlen(list), 'x', 5000);
+    memset(list + strlen(list), 'x', 20000);
     const char *said = read_environment(false, list, NULL, NULL);
     assert_int_equal(lines_in(said), 1);
     assert_non_null(strstr(said, "stats_file"));
@@ -343,6 +361,8 @@ int main(void) {
         cmocka_unit_test(sizes_may_have_units),
         cmocka_unit_test(a_list_sets_several_options),
         cmocka_unit_test(a_text_from_a_second_list_ends_where_it_ends),
+        cmocka_unit_test(texts_outlive_the_environment),
+        cmocka_unit_test(a_text_for_which_there_is_no_room_is_refused),
         cmocka_unit_test(a_variable_of_its_own_wins_over_the_list),
         cmocka_unit_test(names_are_understood_in_either_case),
         cmocka_unit_test(an_unknown_option_gets_one_line_and_the_rest_is_read),
