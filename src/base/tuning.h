@@ -245,6 +245,7 @@
 #define LEARN_LEAST_NS (10 * MS_NS)
 #define LEARN_MOST_NS (500 * MS_NS)
 #define LEARN_GROWTH_SHARE 16 // each look comes later than the one before by this part (1/N) of the time in this state
+#define LEARN_FALL_SHARE 8    // one is due before that where only this part (1/N) is left in use; or twice as much
 #define LEARN_TURNS 32        // slow calls of a thread between looks at the clock
 #define LEARN_COST_NS 50000   // of a look, before one was timed
 #define LEARN_COST_SHARE 200  // and no more than this part (1/N) of the time, whatever a look costs
@@ -268,6 +269,10 @@
 #define DYN_LEAST_BYTES (256 * KIB)
 #define DYN_LEAST_SHARE 64
 #define DYN_THREAD_BYTES (64 * KIB)
+// A running program gets a class while no more of its blocks than this are in another one; one that came too late for
+// that once no more than this are left.
+#define DYN_GROWING_BYTES (8 * MIB)
+#define DYN_WAITING_BYTES (2 * MIB)
 // Counts are halved once so many requests were seen since.
 #define SIZES_FADE_SEEN 65536
 // A window of the tournament of big thresholds: some hundred blocks of a program that is busy with such.

@@ -152,13 +152,30 @@ static bool class_adopt(struct policy_class *classes, unsigned *count, const str
     return is_new;
 }
 
-// Half as many again since the last look.
+// Half as many again since the last look, and not so many yet that they would stand beside the new class's for long.
 static void note_growth(const struct observation *seen, uint8_t *grows, uint64_t *blocks) {
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         uint64_t now = observed_out_blocks(seen, i);
-        grows[i] = now > blocks[i] + blocks[i] / 2;
+        grows[i] = now > blocks[i] + blocks[i] / 2 && now * class_bytes(i) <= DYN_GROWING_BYTES;
         blocks[i] = now;
     }
+}
+
+// Classes that were to wait for the next run, and whose sizes the program has hardly any blocks of now: for its next
+// phase. True: there is one.
+static bool adopt_waiting(const uint8_t *class_of, const uint64_t *blocks) {
+    bool any = false;
+    for (unsigned i = 0; i < decider.later_count; i++) {
+        const struct policy_class *waiting = &decider.later[i];
+        unsigned served_by = class_of[sizes_entry(waiting->bytes)];
+        bool is_there = place_of(learned.classes, learned.class_count, waiting->bytes) < learned.class_count;
+        if (is_there || learned.class_count == CLASS_SPARE_COUNT ||
+            blocks[served_by] * class_bytes(served_by) > DYN_WAITING_BYTES)
+            continue;
+        learned.classes[learned.class_count++] = *waiting;
+        any = true;
+    }
+    return any;
 }
 
 // What windows have seen, as the policy wants it.
@@ -185,6 +202,7 @@ static bool decide_classes(const struct observation *seen) {
     struct size_choice choice;
     bool adopted =
         classes_choose(&report, &choice) && class_adopt(learned.classes, &learned.class_count, &choice, seen);
+    adopted |= adopt_waiting(report.class_of, blocks);
     if (adopted)
         place_classes();
     report.class_grows = NULL;

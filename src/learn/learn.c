@@ -24,9 +24,10 @@ static struct {
     struct observation seen;
     bool is_endless; // mode research: nothing is ever frozen
 } learner;
-static uint64_t next_look_ns;   // read without the lock, as the next one
-static size_t next_look_in_use; // bytes of slices from which on a look is due before that time
-static uint64_t least_look_ns;  // but not before this one
+static uint64_t next_look_ns;  // read without the lock, as the next one
+static size_t next_look_high;  // bytes of slices from which on a look is due before that time
+static size_t next_look_low;   // and down to which
+static uint64_t least_look_ns; // but not before this one
 
 static void put_in_force(const struct snapshot *snapshot) {
     learn_publish(snapshot);
@@ -103,7 +104,8 @@ static void look(uint64_t began_ns) {
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
     store_relaxed(&least_look_ns, now + learner.cost_ns * LEARN_COST_SHARE / 4);
     size_t in_use = runs_in_use_bytes();
-    store_relaxed(&next_look_in_use, in_use < MIB ? MIB : in_use * 2);
+    store_relaxed(&next_look_high, in_use < MIB ? MIB : in_use * 2);
+    store_relaxed(&next_look_low, in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
 }
 
 uint64_t learn_begin_slow(void) {
@@ -121,8 +123,9 @@ void learn_look_slow(uint64_t begin_ns) {
         heap->window_ns = now;
         heap_open_window(heap, SAMPLE_CALLS);
     }
-    bool has_grown = runs_in_use_bytes() >= load_relaxed(&next_look_in_use) && now >= load_relaxed(&least_look_ns);
-    bool due = now >= load_relaxed(&next_look_ns) || has_grown;
+    size_t in_use = runs_in_use_bytes();
+    bool moved = in_use >= load_relaxed(&next_look_high) || in_use <= load_relaxed(&next_look_low);
+    bool due = now >= load_relaxed(&next_look_ns) || (moved && now >= load_relaxed(&least_look_ns));
     if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
         if (begin_ns != 0)
             cycle_note_latency(now - begin_ns);

@@ -5,7 +5,7 @@
 #include "learn/decide.h"
 #include "sample/sizes.h"
 
-enum { BLOCKS = 50000 };
+enum { BLOCKS = 50000, FEW_BLOCKS = 7000 };
 static struct snapshot base;
 static struct observation seen;
 
@@ -72,7 +72,8 @@ static void a_files_decisions_are_taken_over(void **state) {
 static void grow(void *unused) {
     (void)unused;
     begin();
-    ask_for(1040, 1000, BLOCKS);
+    seen.in_use_bytes = 16 * MIB;
+    ask_for(1040, 1000, FEW_BLOCKS);
     MUST(step_later(10 * MS_NS));
     MUST(learned.class_count == 1 && learned.classes[0].bytes == 1040 && has_spare(1040));
     MUST(learned.classes[0].evidence.gain_permille > 0 && strcmp(learned.classes[0].evidence.why, "rounding") == 0);
@@ -101,6 +102,24 @@ static void stay_level(void *unused) {
 static void one_whose_class_does_not_grow_gets_it_in_the_next_run(void **state) {
     (void)state;
     child_must_succeed(stay_level, NULL);
+}
+
+static void grow_fast(void *unused) {
+    (void)unused;
+    begin();
+    ask_for(1040, 1000, BLOCKS);
+    MUST(!step_later(10 * MS_NS)); // its blocks would stand beside those of the new class
+    MUST(learned.class_count == 0);
+    seen.classes[class_of(1040)].flushed_blocks = BLOCKS - 1000;
+    MUST(step_later(10 * MS_NS));
+    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1040 && has_spare(1040));
+    MUST(!step_later(10 * MS_NS)); // once
+    MUST(learned.class_count == 1);
+}
+
+static void one_that_has_many_blocks_gets_it_when_they_are_gone(void **state) {
+    (void)state;
+    child_must_succeed(grow_fast, NULL);
 }
 
 static void ask_for_little(void *unused) {
@@ -237,6 +256,7 @@ int main(void) {
         cmocka_unit_test(a_files_decisions_are_taken_over),
         cmocka_unit_test(a_size_whose_class_grows_gets_one_of_its_own),
         cmocka_unit_test(one_whose_class_does_not_grow_gets_it_in_the_next_run),
+        cmocka_unit_test(one_that_has_many_blocks_gets_it_when_they_are_gone),
         cmocka_unit_test(what_saves_little_gets_none),
         cmocka_unit_test(memory_that_is_needed_again_is_held),
         cmocka_unit_test(memory_that_is_needed_no_more_is_let_go),
