@@ -39,8 +39,7 @@ def part(name: str, folder: Path = BUILD) -> Path:
     newest = max(file.stat().st_mtime for file in [*files, *SOURCES.glob("*.h"), *workloads.WORKLOADS.glob("*.h")])
     if target.exists() and target.stat().st_mtime > newest:
         return target
-    if not _has_zstd():
-        raise TraceFailed("zstd's library and header are missing, which traces are packed with (Debian: libzstd-dev)")
+    check_zstd()
     folder.mkdir(parents=True, exist_ok=True)
     made = target.with_name(f".{name}.{os.getpid()}")
     # Where it can, zstd is linked into the recorder, and not shown: the program may have one of its own.
@@ -54,9 +53,11 @@ def part(name: str, folder: Path = BUILD) -> Path:
     return target
 
 
-def _has_zstd() -> bool:
+def check_zstd() -> None:
+    """Says so where what reads traces can't be compiled."""
     probe = subprocess.run(["cc", "-E", "-x", "c", "-"], input="#include <zstd.h>\n", capture_output=True, text=True)
-    return probe.returncode == 0
+    if probe.returncode != 0:
+        raise TraceFailed("zstd's library and header are missing, which traces are packed with (Debian: libzstd-dev)")
 
 
 @dataclass(frozen=True)

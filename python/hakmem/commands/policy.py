@@ -1,15 +1,18 @@
-"""hakmem policy: what was learned about programs, why, and how two differ."""
+"""hakmem policy: what was learned about programs, why, how two differ, and what it would do to one that was recorded."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from hakmem import policies
-from hakmem.commands.common import errors, fail, output
+from hakmem import policies, policy_replays
+from hakmem.commands.common import JsonOption, errors, fail, output, progress_bar
 from hakmem.policies import Line, Policy, PolicyFailed
+from hakmem.policy_replays import DEFAULTS, LEARNED, LEARNING
 from hakmem.trace_pictures import bytes_text
+from hakmem.traces import TraceFailed
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -134,3 +137,78 @@ def merge(
         out.write_text(text)
     except OSError as reason:
         raise fail(str(reason)) from None
+
+
+# A row of the table: what it is, and how the figures are put.
+REPLAY_ROWS = [
+    ("batches moved", lambda one: f"{one['refills'] + one['flushes']:,}"),
+    ("lost to rounding, mean", lambda one: bytes_text(one["rounding_mean_bytes"])),
+    ("    at most", lambda one: bytes_text(one["rounding_peak_bytes"])),
+    ("free in stacks, mean", lambda one: bytes_text(one["stacks_mean_bytes"])),
+    ("    at most", lambda one: bytes_text(one["stacks_peak_bytes"])),
+    ("held in all, mean", lambda one: bytes_text(one["held_mean_bytes"])),
+    ("    at most", lambda one: bytes_text(one["held_peak_bytes"])),
+    ("purged", lambda one: bytes_text(one["purged_bytes"])),
+    ("of that, used again", lambda one: bytes_text(one["refaulted_bytes"])),
+    ("cost: processor time", lambda one: f"{one['spent_ns_per_second'] / 1e6:.3f} ms/s"),
+    ("    memory, at its price", lambda one: f"{one['memory_ns_per_second'] / 1e6:.3f} ms/s"),
+    ("    together", lambda one: f"{one['cost_ns_per_second'] / 1e6:.3f} ms/s"),
+]
+HEADINGS = {DEFAULTS: "defaults", LEARNING: "while it learns", LEARNED: "begun with it"}
+
+
+def _signed(count: float) -> str:
+    return f"{'more' if count < 0 else 'less'} by {bytes_text(abs(count))}"
+
+
+def _print_replays(trace: Path, runs: dict[str, dict]) -> None:
+    plain = runs[DEFAULTS]
+    output.print(f"{trace.name}: {plain['calls']:,} calls of {plain['threads']} threads in {plain['seconds']:.2f} s; asked "
+                 f"for {bytes_text(plain['asked_mean_bytes'])} in the mean, {bytes_text(plain['asked_peak_bytes'])} at most",
+                 highlight=False)
+    table = Table("")
+    for name in runs:
+        table.add_column(HEADINGS[name], justify="right")
+    for what, figure in REPLAY_ROWS:
+        table.add_row(what, *map(figure, runs.values()))
+    output.print(table)
+    gain = policy_replays.gain(plain, runs[LEARNED])
+    milliseconds = gain["processor_ns_per_second"] / 1e6
+    output.print(f"predicted for a run that begins with it: processor time {'more' if milliseconds < 0 else 'less'} by "
+                 f"{abs(milliseconds):.3f} ms a second;\nmemory beyond what is asked for {_signed(gain['mean_bytes'])} in "
+                 f"the mean, all memory {_signed(gain['peak_bytes'])} at most", highlight=False)
+
+
+@app.command()
+def replay(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="Of hakmem trace record.", exists=True, dir_okay=False)],
+    out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="What it learns, as a policy file.")
+                   ] = None,
+    policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Begins with that in place of learning.", exists=True,
+                                                dir_okay=False)] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Read a trace without its end as far as it is whole.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Runs the library over TRACE by its own clock: what it would learn there, and what that would gain."""
+    if policy is not None and out is not None:
+        raise fail("--output with --policy: nothing is learned then")
+    if policy is not None:
+        _read(policy)
+    try:
+        with progress_bar() as progress:
+            tasks: dict[str, int] = {}
+
+            def advance(name: str, percent: int) -> None:
+                if name not in tasks:
+                    tasks[name] = progress.add_task(HEADINGS[name], total=100)
+                progress.update(tasks[name], completed=percent)
+
+            runs = policy_replays.compare(trace, policy, out, partial, advance)
+    except (PolicyFailed, TraceFailed) as reason:
+        raise fail(str(reason)) from None
+    if as_json:
+        print(json.dumps({"trace": str(trace), "replays": runs, "gain": policy_replays.gain(runs[DEFAULTS], runs[LEARNED])}))
+        return
+    _print_replays(trace, runs)
+    if out is not None:
+        output.print(f"what was learned: hakmem policy show {out}", highlight=False)
