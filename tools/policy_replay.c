@@ -1,7 +1,8 @@
 // Replays a trace on the library itself, by the trace's own clock, and says what its decisions do to the program that
 // was recorded: batches, rounding, memory held, and what that costs by the one formula (policy/cost.h).
 //
-// usage: policy-replay TRACE [--partial] [--policy FILE] [--output FILE]
+// usage: policy-replay TRACE [--partial] [--seconds S] [--policy FILE] [--output FILE]
+//   --seconds  how long the program takes when it is not recorded, which makes it slower
 //   --policy   begins with what the file decided, whatever program it is of
 //   --output   writes what was learned; the option mode (HAKMEM_MODE) says whether anything is
 //
@@ -10,8 +11,8 @@
 // thread-local pointer of the variant for dlopen is set to that of its thread. Blocks are hardly ever written to, so
 // memory is addresses, and a trace of a large program fits a small machine.
 //
-// Not known from a trace: how long calls take, and what else the program does to its pages. So latencies count for
-// nothing, page faults are those of memory that was purged and used again, and nothing is dense enough for huge pages.
+// Not known from a trace: how long calls take, and which pages the program touches. So latencies count for nothing,
+// page faults are those of memory that was purged and used again, and all that is asked for is taken to be touched.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -19,10 +20,12 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 
-// The trace's clock; no faults, which stands for a system that does not say; no thread but the one.
+// What stands in for the system: the trace's clock; no faults, which says that they are not known; no thread but the
+// one; all pages touched; and none of them large, since those of a large page that are written to take memory.
 static int trace_clock_read(struct timespec *now);
 static int trace_faults_read(struct rusage *usage);
 static int trace_refuse_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
@@ -30,6 +33,10 @@ static int trace_refuse_thread(pthread_t *thread, const pthread_attr_t *attribut
 #define clock_gettime(clock, now) trace_clock_read(now)
 #define getrusage(who, usage) trace_faults_read(usage)
 #define pthread_create trace_refuse_thread
+static int trace_look_resident(unsigned char *resident, size_t bytes);
+static int trace_advise(void *address, size_t bytes, int advice);
+#define mincore(address, bytes, resident) trace_look_resident(resident, bytes)
+#define madvise trace_advise
 #define HAKMEM_NO_OVERRIDE
 #define HAKMEM_TLS_POINTER
 #include "all.c"
@@ -57,6 +64,7 @@ struct level {
 static struct {
     struct trace trace;
     struct merge merge;
+    double speed;            // of its clock: 1 as it was recorded
     struct stacks **threads; // what the thread-local pointer of each is
     struct replayed_block *blocks;
     size_t block_room;
@@ -86,6 +94,16 @@ static int trace_refuse_thread(pthread_t *thread, const pthread_attr_t *attribut
                                void *argument) {
     (void)thread, (void)attributes, (void)run, (void)argument;
     return EAGAIN;
+}
+
+static int trace_look_resident(unsigned char *resident, size_t bytes) {
+    memset(resident, 1, (bytes + os_facts.page_bytes - 1) / os_facts.page_bytes);
+    return 0;
+}
+
+#undef madvise
+static int trace_advise(void *address, size_t bytes, int advice) {
+    return advice == MADV_DONTNEED ? madvise(address, bytes, advice) : 0;
 }
 
 static _Noreturn void refuse(const char *what, const char *file) {
@@ -169,10 +187,14 @@ static void help(uint64_t until_ns) {
     }
 }
 
-static void pass_time(uint64_t ticks) {
+// Seconds of the program from its start to a time of the trace.
+static double seconds_to(uint64_t ticks) {
     uint64_t start = replay.trace.end.start_ticks;
-    double gone = ticks > start ? trace_seconds(&replay.trace, ticks - start) : 0;
-    uint64_t now = SECOND_NS + (uint64_t)(gone * 1e9);
+    return ticks > start ? trace_seconds(&replay.trace, ticks - start) / replay.speed : 0;
+}
+
+static void pass_time(uint64_t ticks) {
+    uint64_t now = SECOND_NS + (uint64_t)(seconds_to(ticks) * 1e9);
     if (now <= replay_now_ns) // a realloc of another thread is over
         return;
     double seconds = (double)(now - replay_now_ns) / 1e9;
@@ -293,7 +315,7 @@ static void replay_all(void) {
     for (uint32_t i = 1; i < replay.trace.thread_count; i++)
         replay.threads[i] = &stacks_not_started;
     replay.threads[0] = thread_stacks_pointer; // the library's constructor ran on it
-    replay.moment_ns = (uint64_t)(trace_seconds(&replay.trace, last - replay.trace.end.start_ticks) * 1e9 / MOMENTS);
+    replay.moment_ns = (uint64_t)(seconds_to(last) * 1e9 / MOMENTS);
     replay.moment_ns = replay.moment_ns < MOMENT_LEAST_NS ? MOMENT_LEAST_NS : replay.moment_ns;
     replay.last.now_ns = replay_now_ns;
     merge_start(&replay.merge, &replay.trace, 0);
@@ -396,6 +418,21 @@ static void print_batches(void) {
            (unsigned long long)sum.flushed_blocks);
 }
 
+// Of those that were used: what they moved, and how deep their stacks may be now.
+static void print_classes(void) {
+    const char *separator = "";
+    printf(",\"classes\":[");
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        const struct observed_class *own = &replay.last.classes[i];
+        if (own->refilled_blocks == 0)
+            continue;
+        printf("%s{\"block_bytes\":%zu,\"refills\":%llu,\"flushes\":%llu,\"depth\":%u}", separator, class_bytes(i),
+               (unsigned long long)own->refills, (unsigned long long)own->flushes, snapshot_now()->depth[i]);
+        separator = ",";
+    }
+    printf("]");
+}
+
 static void print_figures(void) {
     static const char *const states[] = {"LEARN", "CANARY", "FROZEN"};
     double seconds = replay.seconds > 0 ? replay.seconds : 1;
@@ -413,6 +450,7 @@ static void print_figures(void) {
     printf(",\"looks\":%u,\"state\":\"%s\",\"frozen\":%u,\"relearned\":%u,\"kept_old\":%u", learner.looks,
            load_relaxed(&learn_is_on) ? states[cycle.evolution.state] : "", cycle.evolution.frozen,
            cycle.evolution.relearned, cycle.evolution.kept_old);
+    print_classes();
     printf(",\"windows\":%llu", (unsigned long long)replay.windows);
     print_kinds("sizes_in_trace", replay.in_trace);
     print_kinds("sizes_in_windows", replay.in_windows);
@@ -420,29 +458,43 @@ static void print_figures(void) {
     printf("}\n");
 }
 
-int main(int count, char **words) {
-    const char *policy = NULL, *out = NULL;
-    bool partial = false;
-    for (int i = 2; i < count; i++) {
+static struct words {
+    const char *trace, *policy, *out;
+    double seconds; // 0: as recorded
+    bool partial;
+} read_words(int count, char **words) {
+    struct words read = {0};
+    for (int i = 1; i < count; i++) {
+        bool has_next = i + 1 < count;
         if (strcmp(words[i], "--partial") == 0)
-            partial = true;
-        else if (strcmp(words[i], "--policy") == 0 && i + 1 < count)
-            policy = words[++i];
-        else if (strcmp(words[i], "--output") == 0 && i + 1 < count)
-            out = words[++i];
+            read.partial = true;
+        else if (strcmp(words[i], "--seconds") == 0 && has_next)
+            read.seconds = strtod(words[++i], NULL);
+        else if (strcmp(words[i], "--policy") == 0 && has_next)
+            read.policy = words[++i];
+        else if (strcmp(words[i], "--output") == 0 && has_next)
+            read.out = words[++i];
+        else if (read.trace == NULL)
+            read.trace = words[i];
         else
-            count = 0;
+            refuse("not understood", words[i]);
     }
-    if (count < 2) {
-        fprintf(stderr, "usage: policy-replay TRACE [--partial] [--policy FILE] [--output FILE]\n");
-        return 2;
-    }
-    trace_open(&replay.trace, words[1], partial);
-    if (policy != NULL)
-        begin_with(policy);
+    if (read.trace == NULL)
+        refuse("[--partial] [--seconds S] [--policy FILE] [--output FILE]", "usage: policy-replay TRACE");
+    return read;
+}
+
+int main(int count, char **words) {
+    struct words read = read_words(count, words);
+    trace_open(&replay.trace, read.trace, read.partial);
+    replay.speed = 1;
+    if (read.seconds > 0)
+        replay.speed = seconds_to(last_ticks_of_trace()) / read.seconds;
+    if (read.policy != NULL)
+        begin_with(read.policy);
     replay_all();
     print_figures();
-    if (out != NULL)
-        write_learned(out);
+    if (read.out != NULL)
+        write_learned(read.out);
     return 0;
 }

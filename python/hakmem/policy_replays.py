@@ -39,10 +39,13 @@ def tool(folder: Path = BUILD) -> Path:
 
 
 def run(trace: Path, mode: str = "balanced", policy: Path | None = None, out: Path | None = None,
-        partial: bool = False, progress: Callable[[int], None] = lambda percent: None) -> dict:
-    """The figures of one replay. `policy`: a file to begin with; `out`: where what was learned is written."""
+        partial: bool = False, seconds: float | None = None,
+        progress: Callable[[int], None] = lambda percent: None) -> dict:
+    """The figures of one replay. `policy`: a file to begin with; `out`: where what was learned is written; `seconds`: how
+    long the program takes when it is not recorded."""
     env = {name: value for name, value in os.environ.items() if name not in _NOT_PASSED_ON}
     command = [str(tool()), str(trace), *(["--partial"] if partial else []),
+               *(["--seconds", str(seconds)] if seconds else []),
                *(["--policy", str(policy)] if policy else []), *(["--output", str(out.absolute())] if out else [])]
     with subprocess.Popen(command, env={**env, "HAKMEM_MODE": mode}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, errors="replace") as process:
@@ -60,12 +63,12 @@ def run(trace: Path, mode: str = "balanced", policy: Path | None = None, out: Pa
 
 
 def compare(trace: Path, policy: Path | None = None, out: Path | None = None, partial: bool = False,
-            progress: Callable[[str, int], None] = lambda name, percent: None) -> dict[str, dict]:
+            seconds: float | None = None, progress: Callable[[str, int], None] = lambda name, percent: None) -> dict[str, dict]:
     """Replays with the defaults, while it learns, and with what was learned from the start. `policy`: with that instead
     of learning."""
 
     def replayed(name: str, **settings) -> dict:
-        return run(trace, partial=partial, progress=lambda percent: progress(name, percent), **settings)
+        return run(trace, partial=partial, seconds=seconds, progress=lambda percent: progress(name, percent), **settings)
 
     runs = {DEFAULTS: replayed(DEFAULTS)}
     if policy is not None:

@@ -149,7 +149,7 @@ REPLAY_ROWS = [
     ("held in all, mean", lambda one: bytes_text(one["held_mean_bytes"])),
     ("    at most", lambda one: bytes_text(one["held_peak_bytes"])),
     ("purged", lambda one: bytes_text(one["purged_bytes"])),
-    ("of that, used again", lambda one: bytes_text(one["refaulted_bytes"])),
+    ("faulted in again", lambda one: bytes_text(one["refaulted_bytes"])),
     ("cost: processor time", lambda one: f"{one['spent_ns_per_second'] / 1e6:.3f} ms/s"),
     ("    memory, at its price", lambda one: f"{one['memory_ns_per_second'] / 1e6:.3f} ms/s"),
     ("    together", lambda one: f"{one['cost_ns_per_second'] / 1e6:.3f} ms/s"),
@@ -187,6 +187,8 @@ def replay(
     policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Begins with that in place of learning.", exists=True,
                                                 dir_okay=False)] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Read a trace without its end as far as it is whole.")] = False,
+    seconds: Annotated[float | None, typer.Option(min=1e-6, help="How long the program takes when it is not recorded, which "
+                                                                 "makes it slower: decisions follow from rates.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Runs the library over TRACE by its own clock: what it would learn there, and what that would gain."""
@@ -203,7 +205,7 @@ def replay(
                     tasks[name] = progress.add_task(HEADINGS[name], total=100)
                 progress.update(tasks[name], completed=percent)
 
-            runs = policy_replays.compare(trace, policy, out, partial, advance)
+            runs = policy_replays.compare(trace, policy, out, partial, seconds, advance)
     except (PolicyFailed, TraceFailed) as reason:
         raise fail(str(reason)) from None
     if as_json:
