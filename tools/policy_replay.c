@@ -119,13 +119,6 @@ static void level_note(struct level *level, uint64_t bytes, double seconds) {
         level->peak_bytes = bytes;
 }
 
-static uint64_t stacked_bytes(const struct observation *seen) {
-    uint64_t sum = 0;
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        sum += seen->classes[i].cached_blocks * class_bytes(i);
-    return sum;
-}
-
 static void note_cost_of_moment(const struct observation *seen, double seconds) {
     static struct cost_seen past;
     static uint32_t sizes[CLASS_END];
@@ -135,6 +128,7 @@ static void note_cost_of_moment(const struct observation *seen, double seconds) 
         past.batches[i] = now->refills + now->flushes - then->refills - then->flushes;
         sizes[i] = (uint32_t)class_bytes(i);
     }
+    past.price = options.memory_price;
     past.elapsed_ns = seen->now_ns - replay.last.now_ns;
     past.refaulted_bytes = seen->refaulted_bytes - replay.last.refaulted_bytes;
     past.purged_bytes = seen->purged_bytes - replay.last.purged_bytes;
@@ -153,7 +147,7 @@ static void note_moment(void) {
     observe(&seen, replay_now_ns);
     heap_leave(heap);
     double seconds = (double)(seen.now_ns - replay.last.now_ns) / 1e9;
-    level_note(&replay.stacks, stacked_bytes(&seen), seconds);
+    level_note(&replay.stacks, seen.cached_bytes, seconds);
     level_note(&replay.held, seen.in_use_bytes + seen.retained_bytes, seconds);
     note_cost_of_moment(&seen, seconds);
     replay.last = seen;
