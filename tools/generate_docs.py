@@ -217,6 +217,7 @@ hakmem can adapt its settings to a program while it runs, keep what it learned i
 ./hakmem learn --policy my.policy -- PROGRAM ARGS && ./hakmem run --policy my.policy -- PROGRAM ARGS
 ./hakmem policy show my.policy           # what was decided; why: with the evidence; diff: between two files
 ./hakmem policy merge -o all.policy one.policy other.policy
+./hakmem policy replay my.hktrace        # what it would learn of a program that was recorded, and gain
 ```
 Without the launcher: `HAKMEM_MODE=learning` learns, `HAKMEM_POLICY=FILE` names the file, or a folder if it ends with `/`.
 
@@ -285,6 +286,24 @@ end
 ```
 Evidence: `windows`, looks in which it was weighed; `gain`, what it gained by estimate, in thousandths; `since`, seconds after the
 program's start; `why`, a word that `hakmem policy why` explains.
+
+## Without running the program
+```
+./hakmem trace record -o my.hktrace -- PROGRAM ARGS
+./hakmem policy replay my.hktrace --seconds 4 -o my.policy
+./hakmem run --policy my.policy -- PROGRAM ARGS
+```
+`replay` runs the library itself over a trace, by the trace's clock: the same code refills, flushes, purges, looks and decides, and
+nothing but the program is missing. It does so with the defaults, while learning, and begun with what was learned (or with
+`--policy FILE`, in place of learning), and sets side by side what each moved, held, purged and faulted in again, and what that costs
+by the one formula. Options in the environment count as in a run. `-o` keeps what was learned.
+
+A program of one thread moves exactly the batches that the defaults, or a file that it begins with, are predicted to move; several
+threads, as they met in the recording, within a few percent. What is learned depends on rates, hence on the clock: a program that
+is recorded is slower, and `--seconds` says how long it takes otherwise. Two runs that learn differ from each other as much as from
+the replay. Not known are the time that calls take (so nothing goes back to LEARN because calls became slower, and thresholds of big
+blocks are not compared), which pages are touched (all that is asked for is taken to be), and rules for call sites; a thread ends with
+its last call.
 """
 
 
