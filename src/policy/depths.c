@@ -34,13 +34,21 @@ static bool is_worth_doubling(const struct depths_seen *seen, const struct depth
     return !is_useless && depth < STACK_MAX_DEPTH && batches_ns(own->rate, bytes) / 2 > blocks_ns(seen, depth, bytes);
 }
 
-static bool is_worth_halving(const struct depths_seen *seen, const struct depth_class *own, uint32_t bytes,
-                             unsigned depth) {
-    return batches_ns(own->rate, bytes) * IDLE_SHARE < blocks_ns(seen, depth / 2, bytes);
+// Stacks of small blocks are parked where they are the deepest, and no others (heap/park.c): a class whose batches are
+// few for that would have many. What it holds is hardly anything.
+static bool keeps_deepest(uint32_t bytes, unsigned depth) {
+    return depth == STACK_MAX_DEPTH && bytes <= PARK_MOST_BYTES;
 }
 
+static bool is_worth_halving(const struct depths_seen *seen, const struct depth_class *own, uint32_t bytes,
+                             unsigned depth) {
+    return !keeps_deepest(bytes, depth) &&
+           batches_ns(own->rate, bytes) * IDLE_SHARE < blocks_ns(seen, depth / 2, bytes);
+}
+
+// One less than the deepest is what is left of it, halved and doubled again.
 static unsigned limited(unsigned depth) {
-    return depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth;
+    return depth >= STACK_MAX_DEPTH - 1 ? STACK_MAX_DEPTH : depth;
 }
 
 // A class's next depth.

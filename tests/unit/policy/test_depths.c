@@ -117,6 +117,20 @@ static void from_the_deepest_it_goes_back_to_what_it_was(void **state) {
     assert_int_equal(depth_of(CLASS), 94);
 }
 
+static void only_the_deepest_can_be_parked_and_stay_so(void **state) {
+    (void)state;
+    begin_class(CLASS, 64, STACK_MAX_DEPTH / 2);
+    step(CLASS, 10000);
+    assert_int_equal(depth_of(CLASS), STACK_MAX_DEPTH);
+    begin_class(CLASS, PARK_MOST_BYTES, STACK_MAX_DEPTH);
+    begin_class(OTHER, PARK_MOST_BYTES + 16, STACK_MAX_DEPTH); // is not parked
+    step(OTHER, 10000);
+    for (unsigned i = 0; i < 10; i++)
+        step(CLASS, 0);
+    assert_int_equal(depth_of(CLASS), STACK_MAX_DEPTH);
+    assert_int_equal(depth_of(OTHER), STACK_MAX_DEPTH / 2);
+}
+
 static void another_rate_is_another_trial(void **state) {
     (void)state;
     for (unsigned i = 0; i < 10; i++)
@@ -384,6 +398,7 @@ int main(void) {
         cmocka_unit_test_setup(a_class_that_gains_nothing_goes_back_and_is_left_alone, begin),
         cmocka_unit_test_setup(dear_memory_keeps_stacks_shallow, begin),
         cmocka_unit_test_setup(from_the_deepest_it_goes_back_to_what_it_was, begin),
+        cmocka_unit_test_setup(only_the_deepest_can_be_parked_and_stay_so, begin),
         cmocka_unit_test_setup(another_rate_is_another_trial, begin),
         cmocka_unit_test_setup(unused_classes_stay_as_they_are, begin),
         cmocka_unit_test_setup(idle_classes_go_down_to_a_quarter, begin),
