@@ -298,8 +298,8 @@ nothing but the program is missing. It does so with the defaults, while learning
 `--policy FILE`, in place of learning), and sets side by side what each moved, held, purged and faulted in again, and what that costs
 by the one formula. Options in the environment count as in a run. `-o` keeps what was learned.
 
-A program of one thread moves exactly the batches that the defaults, or a file that it begins with, are predicted to move; several
-threads, as they met in the recording, within a few percent. What is learned depends on rates, hence on the clock: a program that
+A program of one thread that repeats itself moves exactly the batches that the defaults, or a file that it begins with, are predicted
+to move ([decision 20](decisions/0020-policies-from-traces.md)); several threads, as they met in the recording, within a few percent. What is learned depends on rates, hence on the clock: a program that
 is recorded is slower, and `--seconds` says how long it takes otherwise. Two runs that learn differ from each other as much as from
 the replay. Not known are the time that calls take (so nothing goes back to LEARN because calls became slower, and thresholds of big
 blocks are not compared), which pages are touched (all that is asked for is taken to be), and rules for call sites; a thread ends with
