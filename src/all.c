@@ -46,6 +46,10 @@
 
 #include "policy/depths.c"
 
+#include "policy/headroom.c"
+
+#include "policy/tolerance.c"
+
 #include "policy/retention.c"
 
 #include "region/meta.c"
@@ -117,6 +121,10 @@
 #include "learn/say.c"
 
 #include "learn/file.c"
+
+#include "learn/parts.c"
+
+#include "learn/next_run.c"
 
 #include "learn/tournament.c"
 

@@ -186,6 +186,8 @@ static size_t with_headroom(size_t old_bytes, size_t bytes) {
     size_t parts = DECIDED(headroom_share);
     size_t more = old_bytes + old_bytes / (parts > 0 ? parts : 1); // P1
     bool steps = bytes > old_bytes && bytes - old_bytes <= step;
+    if (steps)
+        learn_note_growth(old_bytes);
     return steps && more > bytes && more <= CLASS_LARGE_MAX ? more : bytes;
 }
 

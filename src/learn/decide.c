@@ -5,10 +5,14 @@
 
 #include "big/routes.h"
 #include "heap/heap.h"
+#include "learn/next_run.h"
+#include "learn/parts.h"
 #include "learn/tournament.h"
 #include "policy/classes.h"
 #include "policy/depths.h"
+#include "policy/headroom.h"
 #include "policy/retention.h"
+#include "policy/tolerance.h"
 #include "sample/sizes.h"
 #include "sys/options.h"
 #include "sys/os.h"
@@ -26,6 +30,9 @@ static struct {
     struct snapshot stable; // decided when the last change was noted
     struct retention retention;
     struct depths depths;
+    struct {
+        uint64_t ns, blocks, bytes;
+    } grown;                                      // when the headroom was weighed last
     struct policy_class later[CLASS_SPARE_COUNT]; // classes for the next run
     unsigned later_count;
 } decider;
@@ -37,6 +44,13 @@ static void place_classes(void) {
     for (unsigned i = 0; i < learned.class_count; i++)
         bytes[i] = learned.classes[i].bytes;
     heap_place_spares(&decided, bytes, learned.class_count);
+}
+
+static void close_classes(void) {
+    uint32_t sizes[CLASS_END];
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        sizes[i] = (uint32_t)class_bytes(i);
+    tolerance_apply(&decided, sizes);
 }
 
 void decide_start(const struct snapshot *base, enum decide_reach reach, uint64_t now_ns) {
@@ -68,6 +82,7 @@ void decide_take_policy(void) {
     forget_looks();
     policy_apply(&learned, &decided);
     place_classes();
+    close_classes();
     for (unsigned i = 0; i < learned.closed_count; i++) {
         unsigned found = class_with_bytes(learned.closed[i].bytes);
         if (found < CLASS_COUNT)
@@ -91,6 +106,8 @@ void decide_take_policy(void) {
 // --- Deciding --------------------------------------------------------------------------------------------------------
 
 void decide_hold(const struct observation *seen) {
+    if (!part_learns(PART_memory))
+        return;
     struct retention_seen levels = {
         .now_ns = seen->now_ns,
         .in_use_bytes = seen->in_use_bytes,
@@ -103,6 +120,16 @@ void decide_hold(const struct observation *seen) {
     decided.allowance_least = choice.allowance_least;
     if (choice.purge_delay != 0)
         decided.purge_delay = choice.purge_delay;
+}
+
+static void decide_headroom(const struct observation *seen) {
+    struct headroom_seen past = {seen->now_ns - decider.grown.ns, seen->grown_blocks - decider.grown.blocks,
+                                 seen->grown_bytes - decider.grown.bytes};
+    if (decider.grown.ns != 0)
+        decided.headroom_share = headroom_choose(decided.headroom_share, &past);
+    decider.grown.ns = seen->now_ns;
+    decider.grown.blocks = seen->grown_blocks;
+    decider.grown.bytes = seen->grown_bytes;
 }
 
 static void decide_depths(const struct observation *seen) {
@@ -226,7 +253,8 @@ static bool has_moved(size_t before, size_t now) {
 static bool is_change(void) {
     bool changed = has_moved(decider.stable.thread_bytes, decided.thread_bytes) ||
                    has_moved(decider.stable.allowance_least, decided.allowance_least) ||
-                   decider.stable.purge_delay != decided.purge_delay;
+                   decider.stable.purge_delay != decided.purge_delay ||
+                   decider.stable.headroom_share != decided.headroom_share;
     if (changed)
         decider.stable = decided;
     return changed;
@@ -242,10 +270,14 @@ void decide_anew(void) {
 
 bool decide_step(const struct observation *seen, bool *soon) {
     decider.steps++;
-    *soon = decider.reach == DECIDE_ALL && tournament_step(seen, &decided);
+    *soon = decider.reach == DECIDE_ALL && part_learns(PART_tournaments) && tournament_step(seen, &decided);
     decide_hold(seen);
-    decide_depths(seen);
-    bool adopted = decide_classes(seen);
+    if (part_learns(PART_depths))
+        decide_depths(seen);
+    if (part_learns(PART_headroom) && !tournament_has_decided(DECISION_headroom_share))
+        decide_headroom(seen);
+    bool adopted = part_learns(PART_classes) && decide_classes(seen);
+    next_run_note(seen);
     return is_change() || adopted || *soon;
 }
 
@@ -263,7 +295,11 @@ static void note_value(enum decision decision, const char *why, uint64_t now_ns)
 
 void decide_note(uint64_t now_ns) {
     decide_settle();
-    note_value(DECISION_big_threshold, "tournament", now_ns);
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        if (tournament_has_decided((enum decision)i))
+            note_value((enum decision)i, "tournament", now_ns);
+    if (!tournament_has_decided(DECISION_headroom_share))
+        note_value(DECISION_headroom_share, "copies", now_ns);
     note_value(DECISION_allowance_least, "refaults", now_ns);
     note_value(DECISION_purge_delay, "idle", now_ns);
     note_value(DECISION_thread_bytes, "depths", now_ns);
@@ -275,4 +311,5 @@ void decide_note(uint64_t now_ns) {
     for (unsigned i = 0; i < decider.later_count && learned.class_count < CLASS_SPARE_COUNT; i++)
         if (place_of(learned.classes, learned.class_count, decider.later[i].bytes) == learned.class_count)
             learned.classes[learned.class_count++] = decider.later[i];
+    next_run_decide(&learned);
 }

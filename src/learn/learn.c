@@ -6,6 +6,7 @@
 #include "learn/decide.h"
 #include "learn/file.h"
 #include "learn/observe.h"
+#include "learn/parts.h"
 #include "learn/publish.h"
 #include "policy/modes.h"
 #include "region/runs.h"
@@ -45,6 +46,7 @@ void learn_start(void) {
     learner.cost_ns = LEARN_COST_NS;
     learner.process = os_process_id();
     learner.is_endless = mode_learning((enum mode)options.mode) == LEARN_ALWAYS;
+    parts_read();
     heap_default_snapshot(&base);
     mode_apply((enum mode)options.mode, &base);
     profile_apply((enum profile)options.profile, &base);

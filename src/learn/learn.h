@@ -41,6 +41,14 @@ ALWAYS_INLINE void learn_big_end(uint64_t begin_ns) {
     shared_add(&observed_big_ns, os_now_ns() - begin_ns);
 }
 
+// A block that grows by small steps had to be copied.
+ALWAYS_INLINE void learn_note_growth(size_t bytes) {
+    if (LIKELY(load_relaxed(&learn_is_on) == 0))
+        return;
+    shared_add(&observed_grown_blocks, (uint64_t)1);
+    shared_add(&observed_grown_bytes, (uint64_t)bytes);
+}
+
 // It has ended.
 ALWAYS_INLINE void learn_look(uint64_t begin_ns) {
     if (UNLIKELY(load_relaxed(&learn_is_on) != 0))

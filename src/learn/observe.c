@@ -13,6 +13,8 @@
 
 INTERNAL uint64_t observed_big_calls;
 INTERNAL uint64_t observed_big_ns;
+INTERNAL uint64_t observed_grown_blocks;
+INTERNAL uint64_t observed_grown_bytes;
 
 static void observe_heap(struct heap *heap, void *context) {
     struct observation *seen = context;
@@ -39,6 +41,7 @@ void observe(struct observation *seen, uint64_t now_ns) {
     heap_for_each(observe_heap, seen);
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         seen->classes[i].cached_blocks += transfer_blocks(i);
+        seen->classes[i].slab_bytes = slab_in_use_bytes(i);
         seen->cached_bytes += seen->classes[i].cached_blocks * class_bytes(i);
     }
     struct runs_totals runs = runs_count();
@@ -49,6 +52,8 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->refaulted_bytes = runs.refaulted_bytes;
     seen->big_calls = load_relaxed(&observed_big_calls);
     seen->big_ns = load_relaxed(&observed_big_ns);
+    seen->grown_blocks = load_relaxed(&observed_grown_blocks);
+    seen->grown_bytes = load_relaxed(&observed_grown_bytes);
     seen->faults = os_is_confined() ? 0 : os_count_faults();
 }
 

@@ -10,6 +10,7 @@ struct observed_class {
     uint64_t flushes;
     uint64_t flushed_blocks;
     uint64_t cached_blocks;
+    size_t slab_bytes;
 };
 
 struct observation {
@@ -21,15 +22,20 @@ struct observation {
     size_t allowance_bytes;
     uint64_t purged_bytes; // so far, as the next ones
     uint64_t refaulted_bytes;
-    uint64_t faults;    // of the process; 0: the system does not say
-    uint64_t big_calls; // for big blocks
-    uint64_t big_ns;    // spent in them
+    uint64_t faults;       // of the process; 0: the system does not say
+    uint64_t big_calls;    // for big blocks
+    uint64_t big_ns;       // spent in them
+    uint64_t grown_blocks; // that realloc moved for a small step
+    uint64_t grown_bytes;  // which it copied
     struct observed_class classes[CLASS_END];
 };
 
 // Added up by threads that make calls for big blocks while something is learned. Relaxed.
 SHARED uint64_t observed_big_calls;
 SHARED uint64_t observed_big_ns;
+// And by those that grow blocks by small steps.
+SHARED uint64_t observed_grown_blocks;
+SHARED uint64_t observed_grown_bytes;
 
 // By one thread at a time, inside of its heap: takes the registry's lock.
 INTERNAL void observe(struct observation *seen, uint64_t now_ns);

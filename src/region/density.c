@@ -18,6 +18,10 @@ static size_t look_turn;     // opened_groups at the last look
 static size_t old_cursor;    // group behind the one that V3 looked at last
 static uint64_t last_seen;   // by the last look: pages in use, and in the upper half those that nobody has touched
 
+bool density_is_known(void) {
+    return load_relaxed(&last_seen) != 0; // a hint
+}
+
 bool density_is_above(unsigned share) {
     uint64_t pages = load_relaxed(&last_seen); // a hint
     return pages > 0 && (pages >> 32) * share <= (uint32_t)pages;

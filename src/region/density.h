@@ -28,6 +28,8 @@ struct density_look {
     } at[DENSITY_LOOK_GROUPS];
 };
 
+// Whether any look has told how dense the heap is: a hint, as the next one.
+INTERNAL bool density_is_known(void);
 // At most this part (1/N) of what is in use is not touched, as far as known: a hint.
 INTERNAL bool density_is_above(unsigned share);
 // V2. The next group ought to be a control. With runs_lock held, as the next three.

@@ -15,7 +15,10 @@ void huge_start(void) {
 
 // One that is huge already stays so a little longer, lest the kernel be told back and forth.
 static bool heap_is_dense(enum huge_place place, size_t in_use_slices) {
-    return in_use_slices >= DECIDED(huge_least) >> SLICE_SHIFT &&
+    size_t least = DECIDED(huge_least);
+    if (least == 0 && !density_is_known()) // it was in an earlier run
+        return true;
+    return in_use_slices >= least >> SLICE_SHIFT &&
            density_is_above(place == HUGE_ALREADY ? HUGE_STAYS_SHARE : HUGE_SPARSE_SHARE);
 }
 

@@ -1,0 +1,22 @@
+// Which parts of the learner are at work: all, or those that the option learn_parts names. So that what each gains can
+// be measured alone.
+#ifndef LEARN_PARTS_H
+#define LEARN_PARTS_H
+
+#include "base/compiler.h"
+
+#define PARTS(PART) \
+    PART(depths) PART(classes) PART(memory) PART(headroom) PART(huge) PART(tolerance) PART(tournaments) PART(sites)
+
+enum part {
+#define PART(name) PART_##name,
+    PARTS(PART)
+#undef PART
+        PART_COUNT
+};
+
+// Reads the option; a name that is none gets a line that says which there are, and counts for nothing.
+INTERNAL void parts_read(void);
+INTERNAL bool part_learns(enum part part);
+
+#endif

@@ -1,0 +1,68 @@
+// Which of the fixed classes are worth having.
+#include "policy/tolerance.h"
+
+#include "base/bits.h"
+
+#define TOLERANCE_NONE 100 // hundredths: nothing is closed
+#define SAVED_LEAST_BYTES (256 * KIB)
+#define SAVED_LEAST_SHARE 64 // and of what is in use this part (1/N)
+
+static const size_t candidates[] = {125, 140, 150, 160, 175};
+
+// Which class serves the requests of each fixed one where so much is tolerated: itself, or a larger one.
+static void choose_serving(const uint32_t *class_bytes, size_t tolerance, uint8_t *serves) {
+    uint64_t smallest = 1; // request that nothing serves so far
+    for (unsigned i = CLASS_FIRST, first = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        bool closes = i + 1 < CLASS_COUNT && !bits_is_power_of_two(class_bytes[i]) &&
+                      (uint64_t)class_bytes[i + 1] * 100 <= tolerance * smallest;
+        if (closes)
+            continue;
+        while (first <= i)
+            serves[first++] = (uint8_t)i;
+        smallest = (uint64_t)class_bytes[i] + 1;
+    }
+}
+
+void tolerance_apply(struct snapshot *snapshot, const uint32_t *class_bytes) {
+    uint8_t serves[CLASS_COUNT];
+    if (snapshot->w_max <= TOLERANCE_NONE)
+        return;
+    choose_serving(class_bytes, snapshot->w_max, serves);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        if (serves[i] != i)
+            snapshot->closed[i] = 1;
+}
+
+// What closing would save; negative: it would cost.
+static int64_t saved_by_closing(const struct tolerance_report *report, size_t tolerance) {
+    uint8_t serves[CLASS_COUNT];
+    bool serves_some[CLASS_COUNT] = {false};
+    int64_t saved = 0;
+    choose_serving(report->class_bytes, tolerance, serves);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        uint32_t bytes = report->class_bytes[i];
+        uint64_t used = report->class_blocks[i] * bytes, slabs = report->class_slab_bytes[i];
+        if (slabs == 0)
+            continue;
+        saved -= (int64_t)(report->class_blocks[i] * (report->class_bytes[serves[i]] - bytes));
+        if (serves_some[serves[i]]) // else what serves it has part-used slabs in this one's place
+            saved += (int64_t)((slabs > used ? slabs - used : 0) + (uint64_t)report->threads * STACK_BYTES);
+        serves_some[serves[i]] = true;
+    }
+    return saved;
+}
+
+size_t tolerance_choose(const struct tolerance_report *report, uint64_t *saved) {
+    size_t best = TOLERANCE_NONE;
+    uint64_t least = report->in_use_bytes / SAVED_LEAST_SHARE;
+    *saved = 0;
+    least = least < SAVED_LEAST_BYTES ? SAVED_LEAST_BYTES : least;
+    for (unsigned i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
+        int64_t would_save = saved_by_closing(report, candidates[i]);
+        if (would_save < (int64_t)least || (uint64_t)would_save <= *saved)
+            continue;
+        *saved = (uint64_t)would_save;
+        best = candidates[i];
+    }
+    return best;
+}

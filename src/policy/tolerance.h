@@ -1,0 +1,26 @@
+// How much larger than asked for a block may be (W_MAX): which of the fixed classes are worth having.
+//
+// A class costs memory where it is used little: its part-used slabs, and a stack in each thread. Its requests can be
+// served by the next larger one, which costs rounding in each block. All classes whose smallest request the next one
+// serves within W_MAX are closed together, or none; by estimate, for the program's next run: blocks in use would stay
+// where they are.
+#ifndef POLICY_TOLERANCE_H
+#define POLICY_TOLERANCE_H
+
+#include "policy/snapshot.h"
+
+struct tolerance_report {
+    const uint32_t *class_bytes;      // 0: no such class
+    const uint64_t *class_blocks;     // in use
+    const uint64_t *class_slab_bytes; // of the slabs that there are
+    unsigned threads;
+    size_t in_use_bytes; // of the heap
+};
+
+// The W_MAX, in hundredths, that saves most memory; the present one where none saves enough. *saved: bytes, by
+// estimate.
+INTERNAL size_t tolerance_choose(const struct tolerance_report *report, uint64_t *saved);
+// Closes the classes of a snapshot that its w_max says.
+INTERNAL void tolerance_apply(struct snapshot *snapshot, const uint32_t *class_bytes);
+
+#endif
