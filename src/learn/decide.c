@@ -32,7 +32,12 @@ static struct {
     struct depths depths;
     struct {
         uint64_t ns, blocks, bytes;
-    } grown;                                      // when the headroom was weighed last
+    } grown; // when the headroom was weighed last
+    struct {
+        uint64_t batches; // so far
+        double moved;     // blocks, about, and each times the depth that there was
+        double by_depth;
+    } work[CLASS_END];
     struct policy_class later[CLASS_SPARE_COUNT]; // classes for the next run
     unsigned later_count;
 } decider;
@@ -132,6 +137,25 @@ static void decide_headroom(const struct observation *seen) {
     decider.grown.bytes = seen->grown_bytes;
 }
 
+static void note_work(const uint64_t *batches) {
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        double moved = (double)(batches[i] - decider.work[i].batches) * decided.depth[i];
+        decider.work[i].batches = batches[i];
+        decider.work[i].moved += moved;
+        decider.work[i].by_depth += moved * decided.depth[i];
+    }
+}
+
+// For the next run: what it has come to, or where the program's last moments were others, what the class had while it
+// moved most blocks.
+static unsigned depth_for_file(unsigned class_index) {
+    double moved = decider.work[class_index].moved;
+    double mean = moved > 0 ? decider.work[class_index].by_depth / moved + 0.5 : 0;
+    if (mean < decided.depth[class_index] + 1)
+        return decided.depth[class_index];
+    return mean > STACK_MAX_DEPTH - STACK_MAX_DEPTH / 8 ? STACK_MAX_DEPTH : (unsigned)mean; // only those are parked
+}
+
 static void decide_depths(const struct observation *seen) {
     static uint64_t batches[CLASS_END];
     static uint32_t sizes[CLASS_END];
@@ -151,6 +175,7 @@ static void decide_depths(const struct observation *seen) {
         .cached_bytes = seen->cached_bytes,
         .price = options.memory_price,
     };
+    note_work(batches);
     depths_step(&decider.depths, &now, &decided);
 }
 
@@ -306,8 +331,9 @@ void decide_note(uint64_t now_ns) {
     note_value(DECISION_all_threads_bytes, "depths", now_ns);
     learned.depth_count = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        if (decided.depth[i] != decider.base.depth[i])
-            learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), decided.depth[i]};
+        if (depth_for_file(i) != decider.base.depth[i])
+            learned.depths[learned.depth_count++] =
+                (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth_for_file(i)};
     for (unsigned i = 0; i < decider.later_count && learned.class_count < CLASS_SPARE_COUNT; i++)
         if (place_of(learned.classes, learned.class_count, decider.later[i].bytes) == learned.class_count)
             learned.classes[learned.class_count++] = decider.later[i];

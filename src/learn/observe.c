@@ -48,7 +48,7 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
     seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache_count().bytes;
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
-    seen->purged_bytes = runs.purged_bytes;
+    seen->purged_bytes = runs.purged_bytes + cache_count().released_bytes;
     seen->refaulted_bytes = runs.refaulted_bytes;
     seen->big_calls = load_relaxed(&observed_big_calls);
     seen->big_ns = load_relaxed(&observed_big_ns);
@@ -60,22 +60,22 @@ void observe(struct observation *seen, uint64_t now_ns) {
 double observed_cost(const struct observation *seen, const struct observation *before) {
     static struct cost_seen past; // one thread at a time
     static uint32_t sizes[CLASS_END];
-    uint64_t used = 0;
+    size_t idle_in_slabs = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         const struct observed_class *now = &seen->classes[i], *then = &before->classes[i];
         sizes[i] = (uint32_t)class_bytes(i);
         past.batches[i] = now->refills + now->flushes - then->refills - then->flushes;
-        used += observed_out_blocks(seen, i) * sizes[i];
+        uint64_t out = observed_out_blocks(seen, i) * sizes[i]; // the counts of threads are not of one moment
+        idle_in_slabs += now->slab_bytes > out ? now->slab_bytes - out : 0;
     }
     bool faults_known = seen->faults != 0 && before->faults != 0;
-    size_t resident = seen->in_use_bytes + seen->retained_bytes;
     past.price = options.memory_price;
     past.elapsed_ns = seen->now_ns - before->now_ns;
     past.big_ns = seen->big_ns - before->big_ns;
     past.faults = faults_known ? seen->faults - before->faults : 0;
     past.refaulted_bytes = faults_known ? 0 : seen->refaulted_bytes - before->refaulted_bytes;
     past.purged_bytes = seen->purged_bytes - before->purged_bytes;
-    past.idle_bytes = resident > used ? resident - used : 0;
+    past.idle_bytes = seen->retained_bytes + idle_in_slabs;
     return cost_of_window(&past, sizes);
 }
 

@@ -7,7 +7,7 @@
 #define SAVED_LEAST_BYTES (256 * KIB)
 #define SAVED_LEAST_SHARE 64 // and of what is in use this part (1/N)
 
-static const size_t candidates[] = {125, 140, 150, 160, 175};
+static const size_t tolerances[] = {125, 140, 150, 160, 175};
 
 // Which class serves the requests of each fixed one where so much is tolerated: itself, or a larger one.
 static void choose_serving(const uint32_t *class_bytes, size_t tolerance, uint8_t *serves) {
@@ -57,12 +57,12 @@ size_t tolerance_choose(const struct tolerance_report *report, uint64_t *saved) 
     uint64_t least = report->in_use_bytes / SAVED_LEAST_SHARE;
     *saved = 0;
     least = least < SAVED_LEAST_BYTES ? SAVED_LEAST_BYTES : least;
-    for (unsigned i = 0; i < sizeof candidates / sizeof candidates[0]; i++) {
-        int64_t would_save = saved_by_closing(report, candidates[i]);
+    for (unsigned i = 0; i < sizeof tolerances / sizeof tolerances[0]; i++) {
+        int64_t would_save = saved_by_closing(report, tolerances[i]);
         if (would_save < (int64_t)least || (uint64_t)would_save <= *saved)
             continue;
         *saved = (uint64_t)would_save;
-        best = candidates[i];
+        best = tolerances[i];
     }
     return best;
 }
