@@ -2,15 +2,18 @@
 //
 // Models: a service or a build whose work comes in kinds, none of which lasts; what suits one does not suit the next.
 // Does not model: work that overlaps; programs that do one thing.
-// Formulae: `phases` phases, of seven kinds, never the same twice in a row, drawn by xorshift64* from `seed`. Each kind
+// Formulae: `phases` phases, of nine kinds, never the same twice in a row, drawn by xorshift64* from `seed`. Each kind
 // ends with all of its blocks freed.
 //   small   T threads, 30,000 blocks each of 16 to 1024 B, random replacement
-//   odd     T threads, 64 MiB in all of blocks of one size just above a power of two (288 B to 16 KiB), random
-//   replacement large   T threads, 64 blocks each of 64 KiB to 1 MiB, random replacement, each page written pass
-//   pairs of threads: one allocates 16 to 2048 B, the other frees big     one thread, 8 blocks of 2 to 8 MiB, random
-//   replacement, each page written burst   one thread: 48 MiB of blocks of 16 B to 64 KiB (log-uniform) allocated, then
-//   freed, after 2 ms again grow    T threads: 96 MiB in all of blocks of 16 to 4096 B, only allocated, then freed in
-//   random order
+//   odd     T threads, 64 MiB in all of blocks of one size, random replacement; of four sizes that the program has,
+//           each 16 B above a power of two from 256 B to 16 KiB
+//   mid     T threads, 40,000 blocks in all of 2 to 32 KiB, random replacement
+//   large   T threads, 64 blocks each of 64 KiB to 1 MiB, random replacement, each page written
+//   pass    pairs of threads: one allocates 16 to 2048 B, the other frees
+//   trade   pairs of threads: the same with 16 B to 128 KiB
+//   big     one thread, 8 blocks of 2 to 8 MiB, random replacement, each page written
+//   burst   one thread: 48 MiB of blocks of 16 B to 64 KiB (log-uniform) allocated, then freed, after 2 ms again
+//   grow    T threads: 96 MiB in all of blocks of 16 to 4096 B, only allocated, then freed in random order
 // T is 1, 2 or 4, drawn for each phase. Blocks are written at the first and last byte, and at each page above 64 KiB.
 // `work` scales what each phase does: at 100 each takes about a second.
 // "mean_kib": resident memory over time, looked at at 64 points of each phase. One operation: one malloc and one free.
@@ -27,14 +30,16 @@
 #define RING 4096u
 #define LOOKS 64u
 
-enum kind { SMALL, ODD, LARGE, PASS, BIG, BURST, GROW, KINDS };
+#define RECORDS 4u
+
+enum kind { SMALL, ODD, MID, LARGE, PASS, TRADE, BIG, BURST, GROW, KINDS };
 
 static struct {
     uint64_t seed, phases, work;
     pthread_barrier_t barrier;
     enum kind kind;
     unsigned threads;
-    size_t odd_bytes;
+    size_t records[RECORDS], odd_bytes;
     uint64_t operations; // of the phases so far
     double kib_seconds, begun, looked;
 } set;
@@ -88,15 +93,17 @@ static void replace(struct worker *worker, uint32_t blocks, uint32_t low, uint32
     __atomic_fetch_add(&set.operations, blocks + turns, __ATOMIC_RELAXED);
 }
 
-static void send_or_take(struct worker *worker, uint64_t blocks) {
+// A pair's first thread sends blocks of 16 to `most` bytes, the second one frees them; at most `ring_blocks` on their
+// way.
+static void send_or_take(struct worker *worker, uint64_t blocks, uint32_t most, uint64_t ring_blocks) {
     struct ring *ring = &rings[worker->index / 2];
     uint64_t random = worker->random;
     for (uint64_t i = 0; i < blocks; i++) {
         if (worker->index % 2 == 0) {
-            size_t bytes = 16 + random_below((uint32_t)random_next(&random), 2033);
+            size_t bytes = 16 + random_below((uint32_t)random_next(&random), most - 15);
             void *block = allocate_or_fail(bytes);
-            touch_ends(block, bytes);
-            while (ring->head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == RING)
+            touch(block, bytes);
+            while (ring->head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == ring_blocks)
                 sched_yield();
             ring->slots[ring->head % RING] = block;
             __atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
@@ -165,11 +172,17 @@ static void work(struct worker *worker) {
         replace(worker, (uint32_t)((64u << 20) / set.threads / set.odd_bytes), (uint32_t)set.odd_bytes,
                 (uint32_t)set.odd_bytes, turns * 2400000 / set.threads);
         break;
+    case MID:
+        replace(worker, 40000 / set.threads, 2048, 32768, turns * 250000 / set.threads);
+        break;
     case LARGE:
         replace(worker, 64, 64 << 10, 1 << 20, turns * 10000 / set.threads);
         break;
     case PASS:
-        send_or_take(worker, turns * 200000 / set.threads * 2);
+        send_or_take(worker, turns * 200000 / set.threads * 2, 2048, RING);
+        break;
+    case TRADE:
+        send_or_take(worker, turns * 20000 / set.threads * 2, 128 << 10, RING / 8);
         break;
     case BIG:
         replace(worker, 8, 2 << 20, 8 << 20, turns * 700);
@@ -178,7 +191,7 @@ static void work(struct worker *worker) {
         burst(worker, turns * 3);
         break;
     default:
-        for (uint64_t i = 0; i < turns / 3 + 1; i++)
+        for (uint64_t i = 0; i < turns * 2 + 1; i++)
             fill_and_drop(worker, (96 << 20) / set.threads, 16, 4096, 0);
     }
 }
@@ -187,12 +200,10 @@ static void draw(uint64_t *random) {
     enum kind kind = (enum kind)random_below((uint32_t)random_next(random), KINDS - 1);
     set.kind = kind >= set.kind ? kind + 1 : kind;
     set.threads = 1u << random_below((uint32_t)random_next(random), 3);
-    set.odd_bytes = (256u << random_below((uint32_t)random_next(random), 7)) + 16;
-    if (set.odd_bytes < 288)
-        set.odd_bytes = 272;
+    set.odd_bytes = set.records[random_below((uint32_t)random_next(random), RECORDS)];
     if (set.kind == BIG || set.kind == BURST)
         set.threads = 1;
-    if (set.kind == PASS && set.threads == 1)
+    if ((set.kind == PASS || set.kind == TRADE) && set.threads == 1)
         set.threads = 2;
 }
 
@@ -200,6 +211,8 @@ static void run(struct worker *worker) {
     uint64_t random = set.seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
     for (unsigned i = 0; i < 64; i++) // seeds that are alike must part
         random_next(&random);
+    for (unsigned i = 0; i < RECORDS && worker->index == 0; i++)
+        set.records[i] = (256u << random_below((uint32_t)random_next(&random), 7)) + 16;
     for (uint64_t i = 0; i < set.phases; i++) {
         if (worker->index == 0) {
             draw(&random);

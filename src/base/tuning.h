@@ -82,6 +82,8 @@
 #define STACK_CLASS_BYTES (96 * KIB)
 #define STACK_FINE_LEAST_DEPTH 16
 #define STACK_LARGE_CLASS_BYTES (512 * KIB)
+// And of blocks up to CLASS_FINE_MAX as many roots of what a class has in use in each thread.
+#define STACK_WANDER_TIMES 2u
 // Where there are several threads, what a thread lets go comes back from another processor. So each may hold so many
 // times its budget, and of large classes a multiple of the depth: one for so much of that, up to so many.
 #define STACK_THREADS_TIMES 2

@@ -2,6 +2,7 @@
 //
 // A class that keeps running empty gets larger batches, then a deeper stack; one that only flushes loses half of it now
 // and then. What all stacks of a thread could hold together is bounded, above all by large classes.
+#include "base/bits.h"
 #include "big/routes.h"
 #include "heap/registry.h"
 #include "policy/snapshot.h"
@@ -35,13 +36,25 @@ static size_t budget_bytes(const struct snapshot *snapshot) {
     return part < STACK_THREAD_LEAST_BYTES ? STACK_THREAD_LEAST_BYTES : part;
 }
 
+// Random replacement moves a class's number of blocks in a thread by a root of it: the stack that takes that in.
+unsigned heap_usual_depth(unsigned class_index) {
+    size_t bytes = class_bytes(class_index);
+    if (class_is_large(class_index) || bytes == 0)
+        return 0;
+    size_t threads = load_relaxed(&registry.threads);
+    unsigned most = bytes <= PARK_MOST_BYTES ? STACK_MAX_DEPTH : STACK_MAX_DEPTH - 1; // only the deepest are parked
+    size_t blocks = slab_in_use_bytes(class_index) / bytes / (threads == 0 ? 1 : threads);
+    return blocks == 0 ? 0 : clamp((size_t)STACK_WANDER_TIMES << bits_highest(blocks) / 2, 0, most);
+}
+
 // The depth that the snapshot allows a class (P1). What a thread lets go of large blocks comes back from another
 // processor where there are several threads: so they may keep more of those, as far as the budget has room for all.
 static unsigned most_depth(const struct snapshot *snapshot, unsigned class_index) {
     unsigned most = load_relaxed(&snapshot->depth[class_index]);
     if (class_is_large(class_index) && load_relaxed(&registry.threads) > 1)
         most *= clamp(budget_bytes(snapshot) / STACK_LARGE_TIMES_BYTES, 1, STACK_LARGE_MOST_TIMES);
-    return clamp(most, 1, STACK_MAX_DEPTH);
+    unsigned usual = heap_usual_depth(class_index);
+    return clamp(most > usual ? most : usual, 1, STACK_MAX_DEPTH);
 }
 
 // The depth with which a class starts: a few blocks, many where they are small.
@@ -111,9 +124,9 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     bool growing = own->flush_streak == 0 && own->batch >= STACK_MAX_BATCH;
     unsigned limit = growing ? own->depth - own->depth / 8u : (own->depth + 1u) / 2;
     own->batch = (uint8_t)clamp(batch, 1, limit); // H4
-    uint8_t most_batch = load_relaxed(&snapshot->batch[class_index]);
-    if (most_batch != 0 && own->batch > most_batch)
-        own->batch = most_batch;
+    unsigned most_batch = load_relaxed(&snapshot->batch[class_index]), usual = heap_usual_depth(class_index);
+    if (most_batch != 0 && own->batch > most_batch && own->batch > usual / 2)
+        own->batch = (uint8_t)(most_batch > usual / 2 ? most_batch : usual / 2);
 }
 
 void heap_flatten_stack(struct heap *heap, unsigned class_index) {

@@ -159,7 +159,9 @@ static unsigned depth_for_file(unsigned class_index) {
 static void decide_depths(const struct observation *seen) {
     static uint64_t batches[CLASS_END];
     static uint32_t sizes[CLASS_END];
+    static uint8_t usual[CLASS_END];
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        usual[i] = (uint8_t)heap_usual_depth(i);
         batches[i] = seen->classes[i].refills + seen->classes[i].flushes;
         sizes[i] = (uint32_t)class_bytes(i);
     }
@@ -170,6 +172,7 @@ static void decide_depths(const struct observation *seen) {
         .batches = batches,
         .class_bytes = sizes,
         .defaults = decider.base.depth,
+        .usual = usual,
         .thread_bytes = decider.base.thread_bytes,
         .all_threads_bytes = decider.base.all_threads_bytes,
         .cached_bytes = seen->cached_bytes,

@@ -56,6 +56,7 @@ static unsigned next_depth(const struct depths_seen *seen, struct depth_class *o
                            unsigned depth) {
     unsigned least = (seen->defaults[class_index] + LEAST_SHARE - 1u) / LEAST_SHARE;
     uint32_t bytes = seen->class_bytes[class_index], before = own->rate;
+    unsigned usual = seen->usual != NULL ? seen->usual[class_index] : 0, in_force = depth > usual ? depth : usual;
     bool helped = rate <= own->rate - own->rate / HELPED_SHARE;
     bool tried = own->trial == DEPTH_TRIED;
     own->rate = rate;
@@ -65,10 +66,10 @@ static unsigned next_depth(const struct depths_seen *seen, struct depth_class *o
         own->useless_rate = before;
         return own->depth_before;
     }
-    if (is_worth_doubling(seen, own, bytes, depth)) {
+    if (is_worth_doubling(seen, own, bytes, in_force)) {
         own->trial = DEPTH_TRIED;
         own->depth_before = (uint8_t)depth;
-        return limited(2 * depth);
+        return limited(2 * in_force);
     }
     return depth / 2 >= least && is_worth_halving(seen, own, bytes, depth) ? depth / 2 : depth;
 }

@@ -47,6 +47,7 @@ struct depths_seen {
     const uint64_t *batches;     // refills and flushes so far, by class
     const uint32_t *class_bytes; // 0: no such class
     const uint8_t *defaults;     // the classes' default depths
+    const uint8_t *usual;        // depths that they have whatever is decided; NULL: none
     size_t thread_bytes;         // what stacks may hold in any case
     size_t all_threads_bytes;
     size_t cached_bytes; // what stacks hold by now

@@ -71,7 +71,7 @@ static void stacks_deepen_with_refills_up_to_what_the_snapshot_says(void **state
     (void)state;
     struct heap *heap = heap_mine();
     unsigned most = snapshot_now()->depth[class_index], before = 0;
-    for (unsigned i = 0; i < MANY; i++) {
+    for (unsigned i = 0; i < 2000; i++) {
         blocks[i] = allocate(class_index);
         unsigned depth = heap->classes[class_index].depth;
         assert_true(depth >= before && depth <= most);
@@ -79,7 +79,25 @@ static void stacks_deepen_with_refills_up_to_what_the_snapshot_says(void **state
     }
     assert_int_equal(before, most);
     expect_sound_stacks(heap);
+    release_many(blocks, 2000);
+}
+
+static void stacks_of_a_class_with_much_in_use_deepen_further(void **state) {
+    unsigned class_index = class_of(4096), large = class_of(128 * KIB);
+    (void)state;
+    struct heap *heap = heap_mine();
+    assert_int_equal(heap_usual_depth(class_of(5000)), 0); // nothing of it is in use
+    for (unsigned i = 0; i < MANY; i++) {
+        blocks[i] = allocate(class_index);
+        unsigned depth = heap->classes[class_index].depth, said = snapshot_now()->depth[class_index];
+        unsigned usual = heap_usual_depth(class_index);
+        assert_true(usual * usual <= 4 * slab_in_use_bytes(class_index) / 4096);
+        assert_true(depth <= (said > usual ? said : usual));
+    }
+    assert_in_range(heap->classes[class_index].depth, 100, STACK_MAX_DEPTH); // some ten thousand: a hundred or more
+    expect_sound_stacks(heap);
     release_many(blocks, MANY);
+    assert_int_equal(heap_usual_depth(large), 0);
 }
 
 static void flattening_halves_down_to_where_it_began(void **state) {
@@ -240,6 +258,7 @@ int main(void) {
         cmocka_unit_test(a_stack_lies_at_the_end_of_its_cell),
         cmocka_unit_test(depth_zero_takes_the_stack_away),
         cmocka_unit_test(stacks_deepen_with_refills_up_to_what_the_snapshot_says),
+        cmocka_unit_test(stacks_of_a_class_with_much_in_use_deepen_further),
         cmocka_unit_test(flattening_halves_down_to_where_it_began),
         cmocka_unit_test(a_threads_stacks_stay_within_its_budget),
         cmocka_unit_test(several_threads_keep_more_large_blocks),
