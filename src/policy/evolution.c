@@ -45,8 +45,9 @@ static bool shares_of(const struct evolution_window *window, double *shares) {
     return all >= SEEN_LEAST;
 }
 
-static void enter(struct evolution *state, enum evolution_state next, uint64_t now_ns) {
+static void enter(struct evolution *state, enum evolution_state next, enum evolution_reason reason, uint64_t now_ns) {
     state->state = next;
+    state->reason = reason;
     state->begin_ns = now_ns;
     state->windows = 0;
     state->stable = 0;
@@ -68,11 +69,11 @@ static enum evolution_act step_learn(struct evolution *state, const struct evolu
     bool is_stable = !window->has_changed && p99_is_stable(state->p99_ns, window->p99_ns);
     state->stable = is_stable ? state->stable + 1 : 0;
     state->p99_ns = window->p99_ns;
-    bool ends = (state->windows >= LEARN_LEAST_WINDOWS && state->stable >= STABLE_WINDOWS) ||
-                state->windows >= LEARN_MOST_WINDOWS;
-    if (!ends)
+    bool is_still = state->windows >= LEARN_LEAST_WINDOWS && state->stable >= STABLE_WINDOWS;
+    if (!is_still && state->windows < LEARN_MOST_WINDOWS)
         return EVOLUTION_GO_ON;
-    enter(state, window->is_new ? EVOLUTION_CANARY : EVOLUTION_FROZEN, window->now_ns);
+    enter(state, window->is_new ? EVOLUTION_CANARY : EVOLUTION_FROZEN, is_still ? EVOLUTION_STILL : EVOLUTION_RESTLESS,
+          window->now_ns);
     return window->is_new ? EVOLUTION_SHOW_OLD : EVOLUTION_KEEP_NEW;
 }
 
@@ -88,7 +89,7 @@ static enum evolution_act step_canary(struct evolution *state, const struct evol
         return EVOLUTION_SHOW_OLD;
     bool keeps_new = state->wins >= CANARY_WINS;
     state->kept_old += !keeps_new;
-    enter(state, EVOLUTION_FROZEN, window->now_ns);
+    enter(state, EVOLUTION_FROZEN, keeps_new ? EVOLUTION_NO_WORSE : EVOLUTION_WORSE, window->now_ns);
     return keeps_new ? EVOLUTION_KEEP_NEW : EVOLUTION_KEEP_OLD;
 }
 
@@ -108,7 +109,7 @@ static enum evolution_act step_frozen(struct evolution *state, const struct evol
     state->stable = is_worse || is_dear || is_other ? state->stable + 1 : 0;
     if (state->stable < WORSE_WINDOWS)
         return EVOLUTION_GO_ON;
-    enter(state, EVOLUTION_LEARN, window->now_ns);
+    enter(state, EVOLUTION_LEARN, is_worse ? EVOLUTION_SLOWER : EVOLUTION_OTHER, window->now_ns);
     return EVOLUTION_LEARN_ANEW;
 }
 

@@ -22,6 +22,18 @@ enum evolution_state {
     EVOLUTION_FROZEN,
 };
 
+// Why the state changed.
+enum evolution_reason {
+    EVOLUTION_BEGUN,    // LEARN: the process has
+    EVOLUTION_STILL,    // nothing moved any more
+    EVOLUTION_RESTLESS, // or too long: what was decided is tried as it is
+    EVOLUTION_NO_WORSE, // FROZEN: what was decided is not worse than what was before
+    EVOLUTION_WORSE,    // or it is, and gave way
+    EVOLUTION_SLOWER,   // LEARN: the 99th percentile of slow calls is worse
+    EVOLUTION_OTHER,    // or other sizes are asked for
+    EVOLUTION_REASONS
+};
+
 // What is to be done after a window.
 enum evolution_act {
     EVOLUTION_GO_ON,
@@ -45,6 +57,7 @@ struct evolution_window {
 
 struct evolution {
     enum evolution_state state;
+    enum evolution_reason reason;   // of the state
     uint64_t begin_ns;              // of the state
     uint64_t window_ns;             // when the current window began
     unsigned windows;               // of the state

@@ -279,6 +279,33 @@ static void windows_are_never_short_and_never_long(void **state) {
     }
 }
 
+static void each_state_has_its_reason(void **state) {
+    const struct evolution_window restless = {.has_changed = true, .is_new = true}, worse = {.p99_ns = 1250};
+    struct evolution_window other = {.sizes = {[3] = 1000}};
+    (void)state;
+    assert_int_equal(life.reason, EVOLUTION_BEGUN);
+    freeze();
+    assert_int_equal(life.reason, EVOLUTION_STILL);
+    step(calm);
+    steps(3, worse);
+    assert_int_equal(life.reason, EVOLUTION_SLOWER);
+    steps(MOST_LEARN_WINDOWS, restless);
+    assert_int_equal(life.reason, EVOLUTION_RESTLESS);
+    for (unsigned i = 0; i < CANARY_WINDOWS / 2; i++)
+        pair(100, 200);
+    assert_int_equal(life.reason, EVOLUTION_WORSE);
+    step(other);
+    other.sizes[3] = 0;
+    other.sizes[9] = 1000;
+    steps(3, other);
+    assert_int_equal(life.reason, EVOLUTION_OTHER);
+    begin_canary();
+    assert_int_equal(life.reason, EVOLUTION_STILL);
+    for (unsigned i = 0; i < CANARY_WINDOWS / 2; i++)
+        pair(200, 100);
+    assert_int_equal(life.reason, EVOLUTION_NO_WORSE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(it_freezes_only_after_enough_windows, start),
@@ -301,6 +328,7 @@ int main(void) {
         cmocka_unit_test_setup(learning_is_over_in_two_minutes_whatever_happens, start),
         cmocka_unit_test_setup(a_service_of_weeks_notices_a_change_in_seconds, start),
         cmocka_unit_test_setup(windows_are_never_short_and_never_long, start),
+        cmocka_unit_test_setup(each_state_has_its_reason, start),
     };
     return cmocka_run_group_tests_name("evolution", tests, NULL, NULL);
 }
