@@ -130,6 +130,8 @@
 
 #include "learn/decide.c"
 
+#include "learn/history.c"
+
 #include "learn/cycle.c"
 
 #include "learn/learn.c"
@@ -137,6 +139,8 @@
 #include "api/foreign.c"
 
 #include "api/calls.c"
+
+#include "api/learning.c"
 
 #include "api/statistics.c"
 

@@ -189,6 +189,25 @@ Bytes where the name says so, else numbers since the program began or, for `thre
 CLASSES_HEAD = """
 The JSON form adds `fault_counts`: for each fault of [faults.md](faults.md) how often it was seen.
 `big_sites` lists the call sites that asked most often for blocks from `big_threshold` on, by return address and size.
+`decisions` are those in force that are not the default, by the words of [policy files](policy.md): `value`, `class`, `close`, `depth`.
+
+`learning`, where something is learned, is its `state`; how often a state began, by `reasons`; the newest `changes` of state;
+and the `history`: up to 256 rows over the whole life, further apart the longer it lasts. Times are milliseconds since learning
+began, `batches` those moved so far, `stacked_bytes` all free blocks that threads keep, the decisions those in force then, and
+`ratings` those of the big thresholds that `thresholds` names, while these are compared. `hakmem policy picture` draws it.
+
+| reason | the state began because |
+|---|---|
+| `begun` | learning began |
+| `still` | nothing moved any more: what was decided is tried, or kept where there is nothing to try |
+| `restless` | it moved for too long: what was decided is tried as it is |
+| `no_worse`, `worse` | the trial has ended; what was decided stays, or gives way to what was before |
+| `slower` | slow calls take longer than when it froze (99th percentile) |
+| `sizes` | other sizes are asked for than when it froze |
+
+`learn_look_ns` is what looks took from their first line to their last, by the clock, so that a thread that waits for a processor
+in one counts too; with them the changes of classes and the opening of sampling windows. Not in it, since no clock is read there:
+what the calls inside a window take more than others (some 30 ns each; `learn_windows` of 512 calls), and the looks at the clock themselves.
 
 ## Each size class
 

@@ -84,6 +84,17 @@ struct hakmem_stats {
     size_t allowance_bytes;   // that may be retained beyond retain_min and retain_share, since they were needed again
     size_t huge_bytes;        // of groups in use, as a whole, for which huge pages are asked
     uint64_t kept_hits;       // requests above 1 MiB that the block served which their thread kept
+    // Learning, in this process; all 0 where nothing is learned. See docs/policy.md.
+    uint64_t learn_state;       // of learning now: 1 LEARN, 2 CANARY, 3 FROZEN
+    uint64_t learn_run_ns;      // since learning began
+    uint64_t learn_looks;       // times that a thread looked at what all have counted
+    uint64_t learn_look_ns;     // that took by the clock, changes of classes and the opening of windows included
+    uint64_t learn_changes;     // looks that decided something
+    uint64_t learn_promoted;    // trials after which what was decided stayed
+    uint64_t learn_rolled_back; // trials after which it gave way to what was before
+    uint64_t learn_anew;        // times that a change of the program ended FROZEN
+    uint64_t learn_windows;     // sampling windows opened
+    uint64_t learn_seen_blocks; // requests whose sizes were seen in sampling windows
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.

@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "api/learning.h"
 #include "big/cache.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
+#include "learn/publish.h"
 #include "region/meta.h"
 #include "region/runs.h"
 #include "sys/fault.h"
@@ -14,6 +16,7 @@
 
 // Threads may have stacks of 16 KiB: the sums stand here. Under registry.statistics_lock.
 static struct statistics sums;
+static struct learn_told told;
 
 static void add_class(struct statistics_class *sum, const struct heap *heap, unsigned class_index) {
     const struct heap_class *own = &heap->classes[class_index];
@@ -34,7 +37,15 @@ static void add_heap(struct heap *heap, void *context) {
 
 static struct heap *statistics_begin(void) {
     struct heap *heap = heap_enter();
+    bool can_ask = heap != NULL && load_relaxed(&learn_is_on) != 0; // who has no heap holds the spare lock, a later one
+    if (can_ask)
+        lock_acquire(&learn_lock);
     lock_acquire(&registry.statistics_lock);
+    told.learns = false;
+    if (can_ask) {
+        learn_tell(&told);
+        lock_release(&learn_lock);
+    }
     return heap;
 }
 
@@ -113,6 +124,7 @@ static void fill_full(struct hakmem_stats *full) {
     for (unsigned i = 0; i < FAULT_COUNT; i++)
         full->faults += fault_times((enum fault)i);
     full->threads = sums.threads;
+    learning_fill(&told, full);
 }
 
 void statistics_fill(struct hakmem_stats *out) {
@@ -132,7 +144,7 @@ struct field {
     uint64_t value;
 };
 
-#define FIELDS_MOST 29
+#define FIELDS_MOST 39
 
 static unsigned list_fields(const struct hakmem_stats *full, struct field *fields) {
     const struct field all[] = {
@@ -164,43 +176,45 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"allowance_bytes", full->allowance_bytes},
         {"huge_bytes", full->huge_bytes},
         {"kept_hits", full->kept_hits},
+        {"learn_state", full->learn_state},
+        {"learn_run_ns", full->learn_run_ns},
+        {"learn_looks", full->learn_looks},
+        {"learn_look_ns", full->learn_look_ns},
+        {"learn_changes", full->learn_changes},
+        {"learn_promoted", full->learn_promoted},
+        {"learn_rolled_back", full->learn_rolled_back},
+        {"learn_anew", full->learn_anew},
+        {"learn_windows", full->learn_windows},
+        {"learn_seen_blocks", full->learn_seen_blocks},
     };
     _Static_assert(COUNT_OF(all) <= FIELDS_MOST, "there is room for all");
     memcpy(fields, all, sizeof all);
     return COUNT_OF(all);
 }
 
-static void json_field(struct report *report, const char *name, uint64_t value, const char *end) {
-    report_text(report, "\"");
-    report_text(report, name);
-    report_text(report, "\": ");
-    report_number(report, value);
-    report_text(report, end);
-}
-
 static void json_class(struct report *report, unsigned class_index) {
     const struct statistics_class *sum = &sums.classes[class_index];
     report_text(report, "    {");
-    json_field(report, "block_bytes", class_bytes(class_index), ", ");
-    json_field(report, "out_blocks", class_out_blocks(sum), ", ");
-    json_field(report, "cached_blocks", sum->cached_blocks, ", ");
-#define COUNTER(name, what) json_field(report, #name, sum->counters.name, ", ");
+    report_member(report, "block_bytes", class_bytes(class_index), ", ");
+    report_member(report, "out_blocks", class_out_blocks(sum), ", ");
+    report_member(report, "cached_blocks", sum->cached_blocks, ", ");
+#define COUNTER(name, what) report_member(report, #name, sum->counters.name, ", ");
 #include "count/counters.def"
 #undef COUNTER
-    json_field(report, "passed_blocks", sum->passed_blocks, ", ");
-    json_field(report, "slabs_made", sum->slabs.made, ", ");
-    json_field(report, "slabs_returned", sum->slabs.returned, "}");
+    report_member(report, "passed_blocks", sum->passed_blocks, ", ");
+    report_member(report, "slabs_made", sum->slabs.made, ", ");
+    report_member(report, "slabs_returned", sum->slabs.returned, "}");
 }
 
 static void json_site(struct report *report, const struct site *site) {
     report_text(report, "    {\"address\": \"");
     report_address(report, site->address);
     report_text(report, "\", ");
-    json_field(report, "block_bytes", cache_class_bytes(site->class_index), ", ");
-    json_field(report, "hits", site->hits, ", ");
-    json_field(report, "misses", site->misses, ", ");
-    json_field(report, "evictions", site->evictions, ", ");
-    json_field(report, "cached_blocks", site->blocks, "}");
+    report_member(report, "block_bytes", cache_class_bytes(site->class_index), ", ");
+    report_member(report, "hits", site->hits, ", ");
+    report_member(report, "misses", site->misses, ", ");
+    report_member(report, "evictions", site->evictions, ", ");
+    report_member(report, "cached_blocks", site->blocks, "}");
 }
 
 void statistics_say_json(struct report *report) {
@@ -212,15 +226,16 @@ void statistics_say_json(struct report *report) {
     report_text(report, "{\n  \"allocator\": \"hakmem\",\n  \"version\": \"");
     report_text(report, hakmem_version());
     report_text(report, "\",\n  ");
-    json_field(report, "process", os_process_id(), ",\n");
+    report_member(report, "process", os_process_id(), ",\n");
     unsigned count = list_fields(&full, fields);
     for (unsigned i = 0; i < count; i++) {
         report_text(report, "  ");
-        json_field(report, fields[i].name, fields[i].value, ",\n");
+        report_member(report, fields[i].name, fields[i].value, ",\n");
     }
     report_text(report, "  \"fault_counts\": {");
     for (unsigned i = 0; i < FAULT_COUNT; i++)
-        json_field(report, fault_name((enum fault)i), fault_times((enum fault)i), i + 1 < FAULT_COUNT ? ", " : "},\n");
+        report_member(report, fault_name((enum fault)i), fault_times((enum fault)i),
+                      i + 1 < FAULT_COUNT ? ", " : "},\n");
     report_text(report, "  \"classes\": [");
     const char *separator = "\n";
     for (unsigned i = 0; i < CLASS_END; i++) {
@@ -235,7 +250,9 @@ void statistics_say_json(struct report *report) {
         report_text(report, i == 0 ? "\n" : ",\n");
         json_site(report, &sums.big_sites[i]);
     }
-    report_text(report, "\n  ]\n}\n");
+    report_text(report, "\n  ]");
+    learning_say_json(report, &told);
+    report_text(report, "\n}\n");
     statistics_end(heap);
 }
 
@@ -294,6 +311,7 @@ void statistics_say_text(struct report *report) {
         if (sums.classes[i].counters.refilled_blocks != 0)
             text_class(report, i);
     text_sites(report);
+    learning_say_text(report, &told);
     statistics_end(heap);
 }
 

@@ -253,6 +253,9 @@
 #define LEARN_COST_SHARE 200  // and no more than this part (1/N) of the time, whatever a look costs
 #define MS_NS ((uint64_t)1000000)
 #define SECOND_NS (1000 * MS_NS)
+// What is kept of the past for the statistics: some 26 KiB of rows, enough for a picture; and changes of state.
+#define HISTORY_ROWS 256
+#define HISTORY_CHANGES 32
 // A sampling window of a thread, in calls, and how often: some 50 microseconds every 20 milliseconds are 1/400.
 #define SAMPLE_CALLS 512
 #define SAMPLE_NS (20 * MS_NS)

@@ -46,6 +46,10 @@ uint64_t cycle_begin_ns(void) {
     return cycle.evolution.begin_ns;
 }
 
+const struct evolution *cycle_evolution(void) {
+    return &cycle.evolution;
+}
+
 void cycle_note_change(void) {
     cycle.has_changed = true;
     cycle.is_new = true;

@@ -15,6 +15,8 @@ INTERNAL bool cycle_learns(void);
 INTERNAL bool cycle_is_frozen(void);
 // When its present state began.
 INTERNAL uint64_t cycle_begin_ns(void);
+// The state, and why it is that.
+INTERNAL const struct evolution *cycle_evolution(void);
 // Notes that something was decided.
 INTERNAL void cycle_note_change(void);
 // Ends a window.

@@ -5,11 +5,13 @@
 #include "learn/cycle.h"
 #include "learn/decide.h"
 #include "learn/file.h"
+#include "learn/history.h"
 #include "learn/observe.h"
 #include "learn/parts.h"
 #include "learn/publish.h"
 #include "policy/modes.h"
 #include "region/runs.h"
+#include "sample/sizes.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
@@ -24,7 +26,14 @@ static struct {
     uint64_t cost_ns; // of a look
     struct observation seen;
     bool is_endless; // mode research: nothing is ever frozen
+    // For learn_tell:
+    uint64_t looks_ns;
+    uint64_t changes;
+    uint64_t windows_before, windows_ns_before, seen_before; // in the parent
+    struct history history;
 } learner;
+static uint64_t opened_windows; // added by all threads, as the next one
+static uint64_t opened_windows_ns;
 static uint64_t next_look_ns;  // read without the lock, as the next one
 static size_t next_look_high;  // bytes of slices from which on a look is due before that time
 static size_t next_look_low;   // and down to which
@@ -35,6 +44,26 @@ static void put_in_force(const struct snapshot *snapshot) {
     (void)heap_change_classes(); // where a thread was inside the next look tries again
 }
 
+// Requests whose sizes were seen.
+static uint64_t count_seen(void) {
+    uint64_t all = 0;
+    for (unsigned i = 0; i < SIZES_KINDS; i++)
+        all += load_relaxed(&sizes_by_kind[i]);
+    return all;
+}
+
+static void begin_life(uint64_t now_ns) {
+    learner.process = os_process_id();
+    learner.start_ns = now_ns;
+    learner.looks = 0;
+    learner.looks_ns = 0;
+    learner.changes = 0;
+    learner.windows_before = load_relaxed(&opened_windows); // counts, as the next ones
+    learner.windows_ns_before = load_relaxed(&opened_windows_ns);
+    learner.seen_before = count_seen();
+    history_start(&learner.history);
+}
+
 void learn_start(void) {
     static bool done; // by the constructor's thread
     static struct snapshot base;
@@ -42,9 +71,8 @@ void learn_start(void) {
         return;
     done = true;
     struct heap *heap = heap_enter();
-    learner.start_ns = os_now_ns();
+    begin_life(os_now_ns());
     learner.cost_ns = LEARN_COST_NS;
-    learner.process = os_process_id();
     learner.is_endless = mode_learning((enum mode)options.mode) == LEARN_ALWAYS;
     parts_read();
     heap_default_snapshot(&base);
@@ -84,24 +112,53 @@ static uint64_t next_look_after(uint64_t now_ns) {
     return now_ns + (wait > cost ? wait : cost);
 }
 
-static void look(uint64_t began_ns) {
-    if (learner.process != os_process_id()) {
-        learner.process = os_process_id();
-        learner.start_ns = began_ns;
-        learner.looks = 0;
+// What was seen, and what is in force now.
+static void note_row(uint64_t at_ns) {
+    struct history_row row = {
+        .at_ns = at_ns,
+        .in_use_bytes = learner.seen.in_use_bytes,
+        .retained_bytes = learner.seen.retained_bytes,
+        .thread_bytes = DECIDED(thread_bytes),
+        .allowance_least = DECIDED(allowance_least),
+        .purge_delay = DECIDED(purge_delay),
+        .big_threshold = DECIDED(big_threshold),
+        .state = (uint8_t)cycle_evolution()->state,
+    };
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        row.stacked_bytes += learner.seen.classes[i].cached_blocks * class_bytes(i);
+        row.batches += learner.seen.classes[i].refills + learner.seen.classes[i].flushes;
     }
+    tournament_list_ratings(row.ratings);
+    history_note(&learner.history, &row);
+}
+
+static void step_cycle(uint64_t now_ns) {
+    enum evolution_state before = cycle_evolution()->state;
+    cycle_step(&learner.seen);
+    if (cycle_evolution()->state != before)
+        history_note_change(&learner.history, now_ns - learner.start_ns, cycle_evolution());
+}
+
+static void look(uint64_t began_ns) {
+    if (learner.process != os_process_id())
+        begin_life(began_ns);
     learner.looks++;
     observe(&learner.seen, began_ns);
     bool soon = false;
-    if (cycle_learns() && decide_step(&learner.seen, &soon))
+    if (cycle_learns() && decide_step(&learner.seen, &soon)) {
         cycle_note_change();
+        learner.changes++;
+    }
     if (cycle_is_frozen())
         decide_hold(&learner.seen);
     if (!learner.is_endless && cycle_is_due(began_ns))
-        cycle_step(&learner.seen);
+        step_cycle(began_ns);
     put_in_force(cycle_shown());
+    if (history_is_due(&learner.history, began_ns - learner.start_ns))
+        note_row(began_ns - learner.start_ns);
     uint64_t now = os_now_ns();
     note_cost(now - began_ns);
+    learner.looks_ns += now - began_ns;
     uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(now);
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
     store_relaxed(&least_look_ns, now + learner.cost_ns * LEARN_COST_SHARE / 4);
@@ -115,22 +172,30 @@ uint64_t learn_begin_slow(void) {
     return heap != NULL && (heap->learn_calls + 1) % LEARN_TURNS == 0 ? os_now_ns() : 0;
 }
 
+// Returns the time when it is open.
+static uint64_t open_window(struct heap *heap, uint64_t now_ns) {
+    heap->window_ns = now_ns;
+    heap_open_window(heap, SAMPLE_CALLS);
+    uint64_t opened_ns = os_now_ns();
+    shared_add(&opened_windows, (uint64_t)1);
+    shared_add(&opened_windows_ns, opened_ns - now_ns);
+    return opened_ns;
+}
+
 void learn_look_slow(uint64_t begin_ns) {
     struct heap *heap = thread_stacks.heap;
     if (heap == NULL || ++heap->learn_calls % LEARN_TURNS != 0)
         return;
-    uint64_t now = os_now_ns();
+    uint64_t now = os_now_ns(), taken_ns = now - begin_ns;
     heap_enter();
-    if (now - heap->window_ns >= SAMPLE_NS) {
-        heap->window_ns = now;
-        heap_open_window(heap, SAMPLE_CALLS);
-    }
+    if (now - heap->window_ns >= SAMPLE_NS)
+        now = open_window(heap, now);
     size_t in_use = runs_in_use_bytes();
     bool moved = in_use >= load_relaxed(&next_look_high) || in_use <= load_relaxed(&next_look_low);
     bool due = now >= load_relaxed(&next_look_ns) || (moved && now >= load_relaxed(&least_look_ns));
     if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
         if (begin_ns != 0)
-            cycle_note_latency(now - begin_ns);
+            cycle_note_latency(taken_ns);
         if (due)
             look(now);
         lock_release(&learn_lock);
@@ -156,4 +221,19 @@ void learn_end(void) {
     decide_note(now);
     file_write(&learned);
     lock_release(&learn_lock);
+}
+
+void learn_tell(struct learn_told *told) {
+    uint64_t now = os_now_ns();
+    if (learner.process != os_process_id())
+        begin_life(now);
+    told->learns = load_relaxed(&learn_is_on) != 0; // a hint
+    told->state = cycle_evolution()->state;
+    told->run_ns = now - learner.start_ns;
+    told->looks = learner.looks;
+    told->changes = learner.changes;
+    told->windows = load_relaxed(&opened_windows) - learner.windows_before; // counts, as the next ones
+    told->look_ns = learner.looks_ns + load_relaxed(&opened_windows_ns) - learner.windows_ns_before;
+    told->seen_blocks = count_seen() - learner.seen_before;
+    history_copy(&told->history, &learner.history);
 }

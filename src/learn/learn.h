@@ -5,9 +5,23 @@
 #define LEARN_LEARN_H
 
 #include "heap/heap.h"
+#include "learn/history.h"
 #include "learn/observe.h"
 #include "policy/policy.h"
 #include "sys/os.h"
+
+// What learning did in this process; a fork child begins anew.
+struct learn_told {
+    bool learns;
+    enum evolution_state state;
+    uint64_t run_ns; // since it began
+    uint64_t looks;
+    uint64_t look_ns;     // by the clock, in looks and in opening windows
+    uint64_t changes;     // looks that decided something
+    uint64_t windows;     // sampling windows opened
+    uint64_t seen_blocks; // asked for in them
+    struct history history;
+};
 
 // 0: nothing is learned (any more). Relaxed: a hint to the threads.
 SHARED uint32_t learn_is_on;
@@ -21,6 +35,8 @@ INTERNAL void learn_obey_user(enum decision decision, size_t value);
 // What the next ones do where something is learned.
 INTERNAL NOINLINE uint64_t learn_begin_slow(void);
 INTERNAL NOINLINE void learn_look_slow(uint64_t begin_ns);
+// What it did so far. Under learn_lock; some 27 KiB, which callers keep off stacks.
+INTERNAL void learn_tell(struct learn_told *told);
 // The program ends: saves what was learned, if that was asked for.
 INTERNAL void learn_end(void);
 

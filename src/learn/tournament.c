@@ -4,7 +4,6 @@
 #include "policy/cost.h"
 #include "sys/os.h"
 
-#define ARMS_MOST 12
 // What must have happened in a window for it to count.
 #define TOURNAMENT_LEAST_CALLS 8   // calls for big blocks, or blocks that grew by small steps
 #define TOURNAMENT_LEAST_FAULTS 64 // page faults
@@ -21,7 +20,7 @@ static const struct contest {
     enum decision decision;
     enum activity activity;
     unsigned arms, standard;
-    size_t values[ARMS_MOST];
+    size_t values[TOURNAMENT_ARMS];
 } contests[] = {
     {DECISION_big_threshold,
      ACTIVITY_BIG_CALLS,
@@ -150,4 +149,14 @@ bool tournament_has_decided(enum decision decision) {
         if (contests[i].decision == decision && tournament.tables[i].has_begun)
             return true;
     return false;
+}
+
+void tournament_list_ratings(uint16_t *ratings) {
+    const struct table *table = &tournament.tables[0];
+    for (unsigned i = 0; i < TOURNAMENT_ARMS; i++)
+        ratings[i] = table->has_begun ? (uint16_t)table->elo.arm[i].rating : 0;
+}
+
+size_t tournament_threshold(unsigned arm) {
+    return contests[0].values[arm];
 }

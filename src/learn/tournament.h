@@ -10,6 +10,8 @@
 #include "learn/observe.h"
 #include "policy/elo.h"
 
+#define TOURNAMENT_ARMS 12 // at most; that of big thresholds has as many
+
 // Ends a window where that is due, and puts the next arm into *decided. True: it goes on, and wants the next look soon.
 INTERNAL bool tournament_step(const struct observation *seen, struct snapshot *decided);
 // The champions take their places; for when LEARN ends. Returns how many games were played.
@@ -18,5 +20,9 @@ INTERNAL unsigned tournament_end(struct snapshot *decided);
 INTERNAL bool tournament_has_decided(enum decision decision);
 // LEARN begins anew: all arms play again.
 INTERNAL void tournament_reset(void);
+// The ratings of the big thresholds, rounded; all 0: it was not played.
+INTERNAL void tournament_list_ratings(uint16_t *ratings);
+// What an arm stands for.
+INTERNAL size_t tournament_threshold(unsigned arm);
 
 #endif

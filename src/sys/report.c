@@ -60,6 +60,14 @@ void report_number(struct report *report, uint64_t number) {
     report_text(report, report_digits(digits, number, 10));
 }
 
+void report_member(struct report *report, const char *name, uint64_t number, const char *end) {
+    report_text(report, "\"");
+    report_text(report, name);
+    report_text(report, "\": ");
+    report_number(report, number);
+    report_text(report, end);
+}
+
 void report_address(struct report *report, uintptr_t address) {
     char digits[24];
     report_text(report, "0x");

@@ -21,6 +21,8 @@ INTERNAL void report_end(struct report *report);
 
 INTERNAL void report_text(struct report *report, const char *text);
 INTERNAL void report_number(struct report *report, uint64_t number);
+// A number of a JSON object, and what follows it.
+INTERNAL void report_member(struct report *report, const char *name, uint64_t number, const char *end);
 INTERNAL void report_address(struct report *report, uintptr_t address);
 // Right-aligned in a column of `width`.
 INTERNAL void report_number_column(struct report *report, uint64_t number, unsigned width);

@@ -23,7 +23,8 @@ end
 
 def test_arms_of_the_big_threshold_are_those_of_the_tournament():
     text = (places.TREE / "src" / "learn" / "tournament.c").read_text()
-    words = re.search(r"thresholds\[ARMS\] = \{([^}]*)\}", text).group(1).replace("BIG_THRESHOLD_MAX_BYTES", "32 * MIB")
+    row = re.search(r"DECISION_big_threshold,[^{]*\{([^}]*)\}", text).group(1)
+    words = row.replace("BIG_THRESHOLD_BYTES", "32 * MIB")
     assert tuple(eval(f"[{words}]", {"KIB": 1 << 10, "MIB": 1 << 20})) == settings.BIG_THRESHOLDS
 
 

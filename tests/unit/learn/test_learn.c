@@ -3,6 +3,7 @@
 #include "unit/unit.h"
 
 #include "learn/learn.h"
+#include "learn/publish.h"
 #include "sys/options.h"
 #include "unit/heap/heaps.h"
 
@@ -192,6 +193,78 @@ static void fork_children_that_work_are_runs_of_their_own(void **state) {
     child_must_succeed(end_family, NULL);
 }
 
+// ---- what is told
+
+static struct learn_told told;
+
+static void ask(void) {
+    struct heap *heap = heap_enter();
+    lock_acquire(&learn_lock);
+    learn_tell(&told);
+    lock_release(&learn_lock);
+    heap_leave(heap);
+}
+
+static void tell_of_looks(void *unused) {
+    (void)unused;
+    uint64_t begin_ns = os_now_ns();
+    start_with("learning", "none");
+    ask();
+    MUST(told.learns && told.looks == 0 && told.look_ns == 0 && told.windows == 0 && told.history.row_count == 0);
+    while (told.looks < 10) {
+        work(10000);
+        ask();
+    }
+    MUST(told.state == EVOLUTION_LEARN && told.history.change_count == 1);
+    MUST(told.windows > 0 && told.seen_blocks == 0); // what notes sizes is above
+    MUST(told.look_ns > 0 && told.look_ns < told.run_ns && told.run_ns <= os_now_ns() - begin_ns);
+    MUST(told.history.row_count == told.looks);
+    const struct history_row *last = &told.history.rows[told.looks - 1];
+    MUST(last->at_ns < told.run_ns && last->in_use_bytes > 0 && last->batches > 0 && last->stacked_bytes > 0);
+    MUST(last->thread_bytes == DECIDED(thread_bytes) && last->big_threshold == BIG_THRESHOLD_BYTES);
+}
+
+static void looks_and_windows_are_told(void **state) {
+    (void)state;
+    child_must_succeed(tell_of_looks, NULL);
+}
+
+static void tell_in_child(void *unused) {
+    int status;
+    (void)unused;
+    tell_of_looks(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        ask();
+        MUST(told.looks == 0 && told.look_ns == 0 && told.windows == 0 && told.seen_blocks == 0);
+        MUST(told.history.row_count == 0 && told.history.change_count == 1);
+        usleep(20000);
+        work(10000);
+        ask();
+        MUST(told.looks > 0 && told.history.row_count == told.looks);
+        _exit(0);
+    }
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+}
+
+static void a_fork_child_tells_of_itself_alone(void **state) {
+    (void)state;
+    child_must_succeed(tell_in_child, NULL);
+}
+
+static void tell_of_nothing(void *unused) {
+    (void)unused;
+    start_with("balanced", "none");
+    work(10000);
+    ask();
+    MUST(!told.learns && told.looks == 0);
+}
+
+static void where_nothing_is_learned_nothing_is_told(void **state) {
+    (void)state;
+    child_must_succeed(tell_of_nothing, NULL);
+}
+
 // ---- several threads
 
 static void *work_in_thread(void *unused) {
@@ -263,6 +336,9 @@ int main(void) {
         cmocka_unit_test(a_process_that_learns_leaves_a_file),
         cmocka_unit_test(one_that_has_seen_nothing_leaves_none),
         cmocka_unit_test(fork_children_that_work_are_runs_of_their_own),
+        cmocka_unit_test(looks_and_windows_are_told),
+        cmocka_unit_test(a_fork_child_tells_of_itself_alone),
+        cmocka_unit_test(where_nothing_is_learned_nothing_is_told),
         cmocka_unit_test(threads_learn_together),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
     };

@@ -90,6 +90,24 @@ static void anew_all_play_again(void **state) {
     assert_int_equal(tournament_end(&decided), 0); // no game is over yet
 }
 
+static void ratings_are_those_of_the_arms_while_it_is_played(void **state) {
+    uint16_t ratings[TOURNAMENT_ARMS];
+    unsigned best = 0, sum = 0;
+    (void)state;
+    tournament_list_ratings(ratings);
+    for (unsigned i = 0; i < TOURNAMENT_ARMS; i++)
+        assert_int_equal(ratings[i], 0);
+    for (unsigned i = 0; i < 300; i++)
+        window_costing(two_mib_is_best, 100);
+    tournament_list_ratings(ratings);
+    for (unsigned i = 0; i < TOURNAMENT_ARMS; i++) {
+        best = ratings[i] > ratings[best] ? i : best;
+        sum += ratings[i];
+    }
+    assert_int_equal(tournament_threshold(best), 2 * MIB);
+    assert_in_range(sum, 1500 * TOURNAMENT_ARMS - TOURNAMENT_ARMS, 1500 * TOURNAMENT_ARMS + TOURNAMENT_ARMS); // rounded
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_is_played_without_big_blocks, start),
@@ -97,6 +115,7 @@ int main(void) {
         cmocka_unit_test_setup(it_settles_on_the_cheapest, start),
         cmocka_unit_test_setup(the_default_returns_where_nothing_is_better, start),
         cmocka_unit_test_setup(anew_all_play_again, start),
+        cmocka_unit_test_setup(ratings_are_those_of_the_arms_while_it_is_played, start),
     };
     return cmocka_run_group_tests_name("tournament", tests, NULL, NULL);
 }

@@ -69,6 +69,11 @@ static void numbers_are_decimal(void **state) {
     assert_says("18446744073709551615", report_number(&report, UINT64_MAX));
 }
 
+static void a_member_is_that_of_a_json_object(void **state) {
+    (void)state;
+    assert_says("\"looks\": 42}", report_member(&report, "looks", 42, "}"));
+}
+
 static void addresses_are_hexadecimal(void **state) {
     (void)state;
     assert_says("0x0", report_address(&report, 0));
@@ -140,6 +145,7 @@ int main(void) {
         cmocka_unit_test(text_that_does_not_fit_is_cut_and_counted),
         cmocka_unit_test(text_without_memory_is_counted),
         cmocka_unit_test(numbers_are_decimal),
+        cmocka_unit_test(a_member_is_that_of_a_json_object),
         cmocka_unit_test(addresses_are_hexadecimal),
         cmocka_unit_test(columns_are_right_aligned_and_never_cut),
         cmocka_unit_test(bytes_have_the_largest_unit_that_is_exact),
