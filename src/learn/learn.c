@@ -26,6 +26,7 @@ static struct {
     uint64_t cost_ns; // of a look
     struct observation seen;
     bool is_endless; // mode research: nothing is ever frozen
+    bool has_ended;  // no look any more: the program ends
     // For learn_tell:
     uint64_t looks_ns;
     uint64_t changes;
@@ -196,31 +197,44 @@ void learn_look_slow(uint64_t begin_ns) {
     if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
         if (begin_ns != 0)
             cycle_note_latency(taken_ns);
-        if (due)
+        if (due && !learner.has_ended)
             look(now);
         lock_release(&learn_lock);
     }
     heap_leave(heap);
 }
 
-void learn_end(void) {
-    bool has_learned = load_relaxed(&learn_is_on) != 0 && learner.looks > 0 && learner.process == os_process_id();
-    if (!has_learned || options.policy[0] == '\0' || !lock_try(&learn_lock))
-        return;
-    uint64_t now = os_now_ns();
-    struct heap *heap = heap_enter();
+// What came since the last look, for the next run. With the lock.
+static void look_at_last(uint64_t now_ns) {
     bool soon;
-    if (cycle_learns()) { // what came since the last look, for the next run
-        observe(&learner.seen, now);
+    if (cycle_learns()) {
+        observe(&learner.seen, now_ns);
         decide_step(&learner.seen, &soon);
     }
-    heap_leave(heap);
     file_name_program(&learned);
     learned.runs = 1;
-    learned.seconds = (now - learner.start_ns) / SECOND_NS;
-    decide_note(now);
-    file_write(&learned);
-    lock_release(&learn_lock);
+    learned.seconds = (now_ns - learner.start_ns) / SECOND_NS;
+    decide_note(now_ns);
+    learner.has_ended = true;
+}
+
+void learn_end(void) {
+    bool has_learned = load_relaxed(&learn_is_on) != 0 && learner.looks > 0 && learner.process == os_process_id();
+    if (!has_learned || options.policy[0] == '\0')
+        return;
+    // Inside before it has the lock, as everybody, for fork to wait; but the spare heap's lock comes behind that.
+    struct heap *mine = heap_mine() != NULL ? heap_enter() : NULL;
+    bool has_lock = lock_try(&learn_lock);
+    if (has_lock) {
+        struct heap *heap = heap_enter();
+        look_at_last(os_now_ns());
+        heap_leave(heap);
+        lock_release(&learn_lock);
+    }
+    if (mine != NULL)
+        heap_leave(mine);
+    if (has_lock)
+        file_write(&learned); // nobody changes it any more
 }
 
 void learn_tell(struct learn_told *told) {

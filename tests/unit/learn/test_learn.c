@@ -265,6 +265,26 @@ static void where_nothing_is_learned_nothing_is_told(void **state) {
     child_must_succeed(tell_of_nothing, NULL);
 }
 
+static void end_and_go_on(void *unused) {
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    work(10000);
+    learn_end();
+    remove_file();
+    ask();
+    uint64_t looks = told.looks;
+    usleep(20000);
+    work(10000);
+    ask();
+    MUST(looks > 0 && told.looks == looks);
+}
+
+static void there_is_no_look_after_the_end(void **state) {
+    (void)state;
+    child_must_succeed(end_and_go_on, NULL);
+}
+
 // ---- several threads
 
 static void *work_in_thread(void *unused) {
@@ -339,6 +359,7 @@ int main(void) {
         cmocka_unit_test(looks_and_windows_are_told),
         cmocka_unit_test(a_fork_child_tells_of_itself_alone),
         cmocka_unit_test(where_nothing_is_learned_nothing_is_told),
+        cmocka_unit_test(there_is_no_look_after_the_end),
         cmocka_unit_test(threads_learn_together),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
     };
