@@ -205,9 +205,10 @@ began, `batches` those moved so far, `stacked_bytes` all free blocks that thread
 | `slower` | slow calls take longer than when it froze (99th percentile) |
 | `sizes` | other sizes are asked for than when it froze |
 
-`learn_look_ns` is what looks took from their first line to their last, by the clock, so that a thread that waits for a processor
-in one counts too; with them the changes of classes and the opening of sampling windows. Not in it, since no clock is read there:
-what the calls inside a window take more than others (some 30 ns each; `learn_windows` of 512 calls), and the looks at the clock themselves.
+`learn_look_ns` is what looks took from their first line to their last, changes of classes included, as processor time of their
+threads (by the clock in a process that has confined itself, where the system can't be asked); and the opening of sampling windows.
+Not in it, since no clock is read there: what the calls inside a window take more than others (`learn_windows` of 512 calls
+each), and the looks at the clock themselves, one in 32 slow calls.
 
 ## Each size class
 

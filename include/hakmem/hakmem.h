@@ -88,7 +88,7 @@ struct hakmem_stats {
     uint64_t learn_state;       // of learning now: 1 LEARN, 2 CANARY, 3 FROZEN
     uint64_t learn_run_ns;      // since learning began
     uint64_t learn_looks;       // times that a thread looked at what all have counted
-    uint64_t learn_look_ns;     // that took by the clock, changes of classes and the opening of windows included
+    uint64_t learn_look_ns;     // spent in them, changes of classes and the opening of windows included
     uint64_t learn_changes;     // looks that decided something
     uint64_t learn_promoted;    // trials after which what was decided stayed
     uint64_t learn_rolled_back; // trials after which it gave way to what was before

@@ -140,6 +140,13 @@ static void step_cycle(uint64_t now_ns) {
         history_note_change(&learner.history, now_ns - learner.start_ns, cycle_evolution());
 }
 
+// What a look took: without the time in which it waited for a processor, where the system says.
+static uint64_t spent_ns(uint64_t began_ns, uint64_t now_ns) {
+    const struct observation *seen = &learner.seen;
+    uint64_t observed_ns = seen->thread_ns != 0 ? os_thread_ns() - seen->thread_ns : now_ns - seen->begun_ns;
+    return seen->begun_ns - began_ns + observed_ns;
+}
+
 static void look(uint64_t began_ns) {
     if (learner.process != os_process_id())
         begin_life(began_ns);
@@ -159,7 +166,7 @@ static void look(uint64_t began_ns) {
         note_row(began_ns - learner.start_ns);
     uint64_t now = os_now_ns();
     note_cost(now - began_ns);
-    learner.looks_ns += now - began_ns;
+    learner.looks_ns += spent_ns(began_ns, now);
     uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(now);
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
     store_relaxed(&least_look_ns, now + learner.cost_ns * LEARN_COST_SHARE / 4);

@@ -16,7 +16,7 @@ struct learn_told {
     enum evolution_state state;
     uint64_t run_ns; // since it began
     uint64_t looks;
-    uint64_t look_ns;     // by the clock, in looks and in opening windows
+    uint64_t look_ns;     // spent in looks and in opening windows
     uint64_t changes;     // looks that decided something
     uint64_t windows;     // sampling windows opened
     uint64_t seen_blocks; // asked for in them

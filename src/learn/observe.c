@@ -36,8 +36,11 @@ static void observe_heap(struct heap *heap, void *context) {
 }
 
 void observe(struct observation *seen, uint64_t now_ns) {
+    bool may_ask = !os_is_confined();
     memset(seen, 0, sizeof *seen);
     seen->now_ns = now_ns;
+    seen->begun_ns = os_now_ns();
+    seen->thread_ns = may_ask ? os_thread_ns() : 0;
     heap_for_each(observe_heap, seen);
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         seen->classes[i].cached_blocks += transfer_blocks(i);
@@ -54,7 +57,7 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->big_ns = load_relaxed(&observed_big_ns);
     seen->grown_blocks = load_relaxed(&observed_grown_blocks);
     seen->grown_bytes = load_relaxed(&observed_grown_bytes);
-    seen->faults = os_is_confined() ? 0 : os_count_faults();
+    seen->faults = may_ask ? os_count_faults() : 0;
 }
 
 double observed_cost(const struct observation *seen, const struct observation *before) {

@@ -92,6 +92,8 @@ INTERNAL void os_program_build(char *build, size_t size);
 INTERNAL bool os_find_module(const char *name, uintptr_t *base);
 // Nanoseconds of a clock that never goes back, from no particular moment on.
 INTERNAL uint64_t os_now_ns(void);
+// Processor time that the calling thread has used. Not to be called where os_is_confined.
+INTERNAL uint64_t os_thread_ns(void);
 // Page faults of the process so far that needed no disk. Not to be called where os_is_confined.
 INTERNAL uint64_t os_count_faults(void);
 // Writes a file anew, as a whole: who opens it sees the old or the new one. False: nothing has changed.

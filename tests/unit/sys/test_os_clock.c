@@ -61,6 +61,16 @@ static void it_counts_nanoseconds(void **state) {
     assert_in_range(os_now_ns() - start, 20u * 1000 * 1000, 20u * 1000 * 1000 * 1000);
 }
 
+static void a_threads_time_is_what_it_used(void **state) {
+    uint64_t clock_before = os_now_ns(), before = os_thread_ns();
+    (void)state;
+    os_sleep(50 * 1000);
+    assert_true(os_thread_ns() - before < 25 * 1000 * 1000); // asleep it uses none
+    while (os_thread_ns() - before < 5 * 1000 * 1000)
+        ;
+    assert_true(os_now_ns() - clock_before >= 55 * 1000 * 1000);
+}
+
 static void it_goes_on_in_a_child(void *context) {
     MUST(os_now_ns() >= *(const uint64_t *)context);
 }
@@ -94,9 +104,13 @@ static void it_leaves_errno_alone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_never_goes_back),      cmocka_unit_test(no_thread_sees_a_time_before_anothers),
-        cmocka_unit_test(it_counts_nanoseconds),   cmocka_unit_test(a_child_has_the_same_clock),
-        cmocka_unit_test(page_faults_are_counted), cmocka_unit_test(it_leaves_errno_alone),
+        cmocka_unit_test(it_never_goes_back),
+        cmocka_unit_test(no_thread_sees_a_time_before_anothers),
+        cmocka_unit_test(a_threads_time_is_what_it_used),
+        cmocka_unit_test(it_counts_nanoseconds),
+        cmocka_unit_test(a_child_has_the_same_clock),
+        cmocka_unit_test(page_faults_are_counted),
+        cmocka_unit_test(it_leaves_errno_alone),
     };
     return cmocka_run_group_tests_name("os_clock", tests, NULL, NULL);
 }
