@@ -238,6 +238,8 @@ hakmem can adapt its settings to a program while it runs, keep what it learned i
 ./hakmem policy show my.policy           # what was decided; why: with the evidence; diff: between two files
 ./hakmem policy merge -o all.policy one.policy other.policy
 ./hakmem policy replay my.hktrace        # what it would learn of a program that was recorded, and gain
+./hakmem policy picture my.policy -o my.svg       # depths of stacks, classes
+HAKMEM_STATS=json HAKMEM_STATS_FILE=left.json ./hakmem learn -- PROGRAM ARGS && ./hakmem policy picture left.json -o life.svg
 ```
 Without the launcher: `HAKMEM_MODE=learning` learns, `HAKMEM_POLICY=FILE` names the file, or a folder if it ends with `/`.
 
@@ -262,6 +264,9 @@ LEARN takes decisions until they stand still. CANARY then compares them with wha
 one formula, and keeps what is not worse. FROZEN decides nothing but how much memory to hold; it looks whether slow calls have become slower (their 99th
 percentile, by the P2 estimator) or other sizes are asked for, and goes back to LEARN when they are for three windows. Windows are
 50 ms when a state begins and 2 s at most.
+
+What became of it is in the [statistics](counters.md): looks and the time they took, trials won and lost, why LEARN began again, and
+a history that `hakmem policy picture` draws: states, memory, stacks, batches, and the ratings of the tournament.
 
 ## Modes and profiles
 The option `mode` names a set of decisions to begin with, and whether anything is learned; `profile` another set on top of it.

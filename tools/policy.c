@@ -2,6 +2,7 @@
 //
 // usage: policy check FILE...      says what is wrong with each; ends with 1 where something is
 //        policy merge FILE...      prints one file made of all; each counts by what it was learned from
+//        policy depth BYTES...     prints the default depth of each class
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,11 +61,22 @@ static int merge(char **paths) {
     return 0;
 }
 
+static int depth(char **words) {
+    static struct snapshot snapshot;
+    for (; *words != NULL; words++) {
+        snapshot_default_depth(&snapshot, CLASS_FIRST, strtoul(*words, NULL, 10));
+        printf("%u\n", snapshot.depth[CLASS_FIRST]);
+    }
+    return 0;
+}
+
 int main(int count, char **words) {
     if (count >= 3 && strcmp(words[1], "check") == 0)
         return check(words + 2);
     if (count >= 3 && strcmp(words[1], "merge") == 0)
         return merge(words + 2);
-    fprintf(stderr, "usage: policy check FILE... | policy merge FILE...\n");
+    if (count >= 3 && strcmp(words[1], "depth") == 0)
+        return depth(words + 2);
+    fprintf(stderr, "usage: policy check FILE... | policy merge FILE... | policy depth BYTES...\n");
     return 2;
 }

@@ -58,13 +58,20 @@ def script() -> str:
     return vl_convert.javascript_bundle()
 
 
+def _height(chart: altair.TopLevelMixin) -> int:
+    return HEIGHT if chart.height is altair.Undefined else chart.height
+
+
 def save(charts: Sequence[tuple[str, altair.TopLevelMixin]], title: str, file: Path) -> None:
     """Writes titled charts, one below the other, as what the file's suffix says."""
     if file.suffix == ".html":
         file.write_text(page(charts, title))
         return
-    stacked = altair.vconcat(*(chart.properties(title=name, width=WIDTH, height=HEIGHT) for name, chart in charts))
-    whole = specification(stacked.resolve_scale(color="independent"), title)
+    titled = [chart.properties(title=altair.TitleParams(name, anchor="start", frame="group", fontSize=12), width=WIDTH,
+                               height=_height(chart)) for name, chart in charts]
+    whole = specification(altair.vconcat(*titled).resolve_scale(color="independent"), title)
+    whole["title"]["offset"] = 16
+    whole["background"] = "white"
     for key in ("width", "height"):
         whole.pop(key, None)
     _write_image(whole, file)

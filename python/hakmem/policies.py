@@ -77,6 +77,11 @@ def merge(files: list[Path]) -> str:
     return _run(["merge", *map(str, files)])
 
 
+def default_depths(class_bytes: list[int]) -> list[int]:
+    """How deep a stack of each class is where nothing was learned."""
+    return [int(line) for line in _run(["depth", *map(str, class_bytes)]).split()] if class_bytes else []
+
+
 def read(path: Path) -> Policy:
     _run(["check", str(path)])
     facts = {"program": "", "build": "", "runs": "0", "seconds": "0"}

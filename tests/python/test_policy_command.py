@@ -193,9 +193,9 @@ def test_wrong_use_is_told(invoke, words):
 
 
 def test_every_command_has_help(invoke):
-    for command in ("show", "why", "diff", "merge"):
+    for command in ("show", "why", "diff", "merge", "picture"):
         assert invoke(command, "--help").exit_code == 0
-    assert all(word in invoke("--help").output for word in ("show", "why", "diff", "merge"))
+    assert all(word in invoke("--help").output for word in ("show", "why", "diff", "merge", "picture"))
 
 
 def test_the_tool_is_compiled_anew_when_its_sources_change(monkeypatch, tmp_path):

@@ -1,4 +1,5 @@
-"""hakmem policy: what was learned about programs, why, how two differ, and what it would do to one that was recorded."""
+"""hakmem policy: what was learned about programs, why, how two differ, how it came about, and what it would do to one that
+was recorded."""
 
 import json
 from pathlib import Path
@@ -7,10 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from hakmem import policies, policy_replays
+from hakmem import pictures, policies, policy_pictures, policy_replays, told
 from hakmem.commands.common import JsonOption, errors, fail, output, progress_bar
 from hakmem.policies import Line, Policy, PolicyFailed
 from hakmem.policy_replays import DEFAULTS, LEARNED, LEARNING
+from hakmem.told import ToldFailed
 from hakmem.trace_pictures import bytes_text
 from hakmem.traces import TraceFailed
 
@@ -214,3 +216,28 @@ def replay(
     _print_replays(trace, runs)
     if out is not None:
         output.print(f"what was learned: hakmem policy show {out}", highlight=False)
+
+
+@app.command()
+def picture(
+    file: Annotated[Path, typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="A policy file, or the "
+                                         "statistics of a program that learned (HAKMEM_STATS=json).")],
+    out: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Where to, as .html, .svg or .png.")],
+    process: Annotated[int | None, typer.Option(metavar="NUMBER", help="Whose statistics, where several are in the file; "
+                                                "else of the one that looked most often.")] = None,
+) -> None:
+    """What became of learning over time, or what a policy file decides, as a picture."""
+    if out.suffix not in pictures.SUFFIXES:
+        raise fail(f"--output {out}: the name must end in {', '.join(pictures.SUFFIXES)}")
+    try:
+        if told.is_told(file):
+            one = told.that_learned(file, process)
+            pictures.save(policy_pictures.charts_of_life(one), policy_pictures.headline(one, file.stem), out)
+            return
+        policy = policies.read(file)
+        charts = policy_pictures.charts_of_policy(policy)
+        if not charts:
+            raise fail(f"{file}: there are no depths and no classes in it to draw")
+        pictures.save(charts, _head(policy), out)
+    except (PolicyFailed, ToldFailed, OSError) as reason:
+        raise fail(str(reason)) from None
