@@ -238,10 +238,11 @@ static void tell_in_child(void *unused) {
         ask();
         MUST(told.looks == 0 && told.look_ns == 0 && told.windows == 0 && told.seen_blocks == 0);
         MUST(told.history.row_count == 0 && told.history.change_count == 1);
-        usleep(20000);
-        work(10000);
-        ask();
-        MUST(told.looks > 0 && told.history.row_count == told.looks);
+        while (told.looks == 0) {
+            work(10000);
+            ask();
+        }
+        MUST(told.history.row_count == told.looks);
         _exit(0);
     }
     MUST(waitpid(child, &status, 0) == child && status == 0);
@@ -311,6 +312,47 @@ static void threads_learn_together(void **state) {
 
 static uint32_t stop;
 
+static void *work_for_ever(void *unused) {
+    (void)unused;
+    while (load_relaxed(&stop) == 0)
+        work(1000);
+    return NULL;
+}
+
+// Others look meanwhile, and open windows.
+static void ask_while_others_learn(void *unused) {
+    pthread_t threads[3];
+    int status;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        MUST(pthread_create(&threads[i], NULL, work_for_ever, NULL) == 0);
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t looks = told.looks;
+        ask();
+        MUST(told.looks >= looks && told.history.row_count <= told.looks && told.history.row_count <= HISTORY_ROWS);
+        pid_t child = i % 10 == 0 ? fork() : -1;
+        if (child == 0) {
+            alarm(10);
+            ask(); // nobody has the lock
+            _exit(told.looks == 0 ? 0 : 1);
+        }
+        MUST(child < 0 || (waitpid(child, &status, 0) == child && status == 0));
+    }
+    learn_end();
+    ask();
+    store_relaxed(&stop, 1u);
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+    remove_file();
+}
+
+static void one_may_ask_while_others_learn(void **state) {
+    (void)state;
+    child_must_succeed(ask_while_others_learn, NULL);
+}
+
 static void *obey_for_ever(void *unused) {
     (void)unused;
     for (size_t i = 0; load_relaxed(&stop) == 0; i++) {
@@ -361,6 +403,7 @@ int main(void) {
         cmocka_unit_test(where_nothing_is_learned_nothing_is_told),
         cmocka_unit_test(there_is_no_look_after_the_end),
         cmocka_unit_test(threads_learn_together),
+        cmocka_unit_test(one_may_ask_while_others_learn),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
