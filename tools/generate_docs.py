@@ -203,6 +203,7 @@ began, `batches` those moved so far, `stacked_bytes` all free blocks that thread
 | `restless` | it moved for too long: what was decided is tried as it is |
 | `no_worse`, `worse` | the trial has ended; what was decided stays, or gives way to what was before |
 | `slower` | slow calls take longer than when it froze (99th percentile) |
+| `dearer` | the same costs more than when it froze |
 | `sizes` | other sizes are asked for than when it froze |
 
 `learn_look_ns` is what looks took from their first line to their last, changes of classes included, as processor time of their

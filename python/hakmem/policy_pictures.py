@@ -12,7 +12,7 @@ MIB = 2**20
 STATES = {"LEARN": "#E69F00", "CANARY": "#CC79A7", "FROZEN": "#56B4E9"}
 # Why a state began, as short as a picture wants it.
 REASONS = {"begun": "", "still": "nothing moves", "restless": "tried as it is", "no_worse": "no worse: kept",
-           "worse": "worse: given up", "slower": "calls are slower", "sizes": "other sizes"}
+           "worse": "worse: given up", "slower": "calls are slower", "dearer": "it costs more", "sizes": "other sizes"}
 LABEL_SHARE = 0.02  # of the time, which a state must last for its reason to stand beside it
 LINE_COLOURS = ["#D55E00", "#0072B2", "#009E73", "#7F3C8D", "#000000"]  # none of a state's
 BEST_ARMS = 3

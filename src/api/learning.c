@@ -15,7 +15,8 @@ void learning_fill(const struct learn_told *told, struct hakmem_stats *full) {
     full->learn_changes = told->changes;
     full->learn_promoted = told->history.reasons[EVOLUTION_NO_WORSE];
     full->learn_rolled_back = told->history.reasons[EVOLUTION_WORSE];
-    full->learn_anew = told->history.reasons[EVOLUTION_SLOWER] + told->history.reasons[EVOLUTION_OTHER];
+    full->learn_anew = told->history.reasons[EVOLUTION_SLOWER] + told->history.reasons[EVOLUTION_DEARER] +
+                       told->history.reasons[EVOLUTION_OTHER];
     full->learn_windows = told->windows;
     full->learn_seen_blocks = told->seen_blocks;
 }
@@ -181,7 +182,8 @@ static void text_learning(struct report *report, const struct learn_told *told) 
     text_count(report, "  tried and kept ", reasons[EVOLUTION_NO_WORSE], ", ");
     text_count(report, "given up ", reasons[EVOLUTION_WORSE], "; ");
     text_count(report, "learned anew for slower calls ", reasons[EVOLUTION_SLOWER], ", ");
-    text_count(report, "for other sizes ", reasons[EVOLUTION_OTHER], "; ");
+    text_count(report, "higher cost ", reasons[EVOLUTION_DEARER], ", ");
+    text_count(report, "other sizes ", reasons[EVOLUTION_OTHER], "; ");
     text_count(report, "", told->windows, " sampling windows saw ");
     text_count(report, "", told->seen_blocks, " requests\n");
 }

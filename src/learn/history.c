@@ -10,7 +10,7 @@ static const char *const state_words[] = {
 static const char *const reason_words[EVOLUTION_REASONS] = {
     [EVOLUTION_BEGUN] = "begun",       [EVOLUTION_STILL] = "still", [EVOLUTION_RESTLESS] = "restless",
     [EVOLUTION_NO_WORSE] = "no_worse", [EVOLUTION_WORSE] = "worse", [EVOLUTION_SLOWER] = "slower",
-    [EVOLUTION_OTHER] = "sizes",
+    [EVOLUTION_DEARER] = "dearer",     [EVOLUTION_OTHER] = "sizes",
 };
 
 void history_start(struct history *history) {

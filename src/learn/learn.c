@@ -119,16 +119,15 @@ static void note_row(uint64_t at_ns) {
         .at_ns = at_ns,
         .in_use_bytes = learner.seen.in_use_bytes,
         .retained_bytes = learner.seen.retained_bytes,
+        .stacked_bytes = learner.seen.cached_bytes,
         .thread_bytes = DECIDED(thread_bytes),
         .allowance_least = DECIDED(allowance_least),
         .purge_delay = DECIDED(purge_delay),
         .big_threshold = DECIDED(big_threshold),
         .state = (uint8_t)cycle_evolution()->state,
     };
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        row.stacked_bytes += learner.seen.classes[i].cached_blocks * class_bytes(i);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         row.batches += learner.seen.classes[i].refills + learner.seen.classes[i].flushes;
-    }
     tournament_list_ratings(row.ratings);
     history_note(&learner.history, &row);
 }

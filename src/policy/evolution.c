@@ -109,7 +109,11 @@ static enum evolution_act step_frozen(struct evolution *state, const struct evol
     state->stable = is_worse || is_dear || is_other ? state->stable + 1 : 0;
     if (state->stable < WORSE_WINDOWS)
         return EVOLUTION_GO_ON;
-    enter(state, EVOLUTION_LEARN, is_worse ? EVOLUTION_SLOWER : EVOLUTION_OTHER, window->now_ns);
+    enter(state, EVOLUTION_LEARN,
+          is_worse   ? EVOLUTION_SLOWER
+          : is_other ? EVOLUTION_OTHER
+                     : EVOLUTION_DEARER,
+          window->now_ns);
     return EVOLUTION_LEARN_ANEW;
 }
 

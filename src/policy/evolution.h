@@ -30,6 +30,7 @@ enum evolution_reason {
     EVOLUTION_NO_WORSE, // FROZEN: what was decided is not worse than what was before
     EVOLUTION_WORSE,    // or it is, and gave way
     EVOLUTION_SLOWER,   // LEARN: the 99th percentile of slow calls is worse
+    EVOLUTION_DEARER,   // or the cost is
     EVOLUTION_OTHER,    // or other sizes are asked for
     EVOLUTION_REASONS
 };

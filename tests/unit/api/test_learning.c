@@ -83,7 +83,7 @@ static void the_history_is_told_with_states_reasons_and_ratings(void **state) {
     assert_non_null(strstr(json, "\"learning\": {\"state\": \"CANARY\","));
     assert_non_null(strstr(json,
                            "\"reasons\": {\"begun\": 1, \"still\": 2, \"restless\": 1, \"no_worse\": 1, \"worse\": 1, "
-                           "\"slower\": 1, \"sizes\": 1}"));
+                           "\"slower\": 1, \"dearer\": 0, \"sizes\": 1}"));
     assert_non_null(strstr(json, "\n      {\"ms\": 0, \"state\": \"LEARN\", \"reason\": \"begun\"},"
                                  "\n      {\"ms\": 100, \"state\": \"CANARY\", \"reason\": \"still\"},"));
     assert_non_null(strstr(json, "{\"ms\": 25, \"state\": \"CANARY\", \"in_use_bytes\": 7340032,"));
@@ -112,7 +112,7 @@ static void the_text_is_a_short_paragraph(void **state) {
     assert_string_equal(
         said_by(learning_say_text),
         "learning: CANARY after 2000 ms; 40 looks took 1.05 % of the time, 3 of them decided something\n"
-        "  tried and kept 1, given up 1; learned anew for slower calls 1, for other sizes 1; "
+        "  tried and kept 1, given up 1; learned anew for slower calls 1, higher cost 0, other sizes 1; "
         "9 sampling windows saw 4608 requests\n");
 }
 

@@ -304,6 +304,9 @@ static void each_state_has_its_reason(void **state) {
     for (unsigned i = 0; i < CANARY_WINDOWS / 2; i++)
         pair(200, 100);
     assert_int_equal(life.reason, EVOLUTION_NO_WORSE);
+    step((struct evolution_window){.cost = 1e8});
+    steps(3, (struct evolution_window){.cost = 3e8});
+    assert_int_equal(life.reason, EVOLUTION_DEARER);
 }
 
 int main(void) {
