@@ -20,7 +20,7 @@ INTERNAL unsigned tournament_end(struct snapshot *decided);
 INTERNAL bool tournament_has_decided(enum decision decision);
 // LEARN begins anew: all arms play again.
 INTERNAL void tournament_reset(void);
-// The ratings of the big thresholds, rounded; all 0: it was not played.
+// The ratings of the big thresholds, whole; all 0: it was not played.
 INTERNAL void tournament_list_ratings(uint16_t *ratings);
 // What an arm stands for.
 INTERNAL size_t tournament_threshold(unsigned arm);

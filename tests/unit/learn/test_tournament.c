@@ -105,7 +105,7 @@ static void ratings_are_those_of_the_arms_while_it_is_played(void **state) {
         sum += ratings[i];
     }
     assert_int_equal(tournament_threshold(best), 2 * MIB);
-    assert_in_range(sum, 1500 * TOURNAMENT_ARMS - TOURNAMENT_ARMS, 1500 * TOURNAMENT_ARMS + TOURNAMENT_ARMS); // rounded
+    assert_in_range(sum, 1500 * TOURNAMENT_ARMS - TOURNAMENT_ARMS, 1500 * TOURNAMENT_ARMS + TOURNAMENT_ARMS); // cut off
 }
 
 int main(void) {
