@@ -36,13 +36,11 @@ static void add_heap(struct heap *heap, void *context) {
 }
 
 static struct heap *statistics_begin(void) {
-    struct heap *heap = heap_enter();
-    bool can_ask = heap != NULL && load_relaxed(&learn_is_on) != 0; // who has no heap holds the spare lock, a later one
-    if (can_ask)
-        lock_acquire(&learn_lock);
+    bool learns = load_relaxed(&learn_is_on) != 0;
+    struct heap *heap = learns ? learn_enter_locked() : heap_enter();
     lock_acquire(&registry.statistics_lock);
     told.learns = false;
-    if (can_ask) {
+    if (learns) {
         learn_tell(&told);
         lock_release(&learn_lock);
     }

@@ -91,8 +91,7 @@ void learn_start(void) {
 
 void learn_obey_user(enum decision decision, size_t value) {
     learn_start();
-    struct heap *heap = heap_enter(); // fork waits for who is inside, and so for the lock
-    lock_acquire(&learn_lock);
+    struct heap *heap = learn_enter_locked();
     learn_pin(decision, value);
     learn_publish(cycle_shown());
     lock_release(&learn_lock);

@@ -6,6 +6,9 @@
 
 SHARED struct lock learn_lock;
 
+// heap_enter, and with learn_lock. Fork waits for who is inside, and so for the lock.
+INTERNAL struct heap *learn_enter_locked(void);
+
 // Puts a copy in force, in which the user's own decisions are as the user said. Under learn_lock, as the next.
 INTERNAL void learn_publish(const struct snapshot *snapshot);
 // The user's own decision from now on.

@@ -2,6 +2,8 @@
 // is a process of its own: the library starts once.
 #include "unit/unit.h"
 
+#include <limits.h>
+
 #include "learn/learn.h"
 #include "learn/publish.h"
 #include "sys/options.h"
@@ -198,8 +200,7 @@ static void fork_children_that_work_are_runs_of_their_own(void **state) {
 static struct learn_told told;
 
 static void ask(void) {
-    struct heap *heap = heap_enter();
-    lock_acquire(&learn_lock);
+    struct heap *heap = learn_enter_locked();
     learn_tell(&told);
     lock_release(&learn_lock);
     heap_leave(heap);
@@ -388,6 +389,41 @@ static void a_fork_child_may_decide_whoever_decided_meanwhile(void **state) {
     child_must_succeed(fork_while_another_decides, NULL);
 }
 
+// In the last one sanitizers have taken their own part of the thread down.
+enum { DESTRUCTOR_ROUNDS = SANITIZED ? PTHREAD_DESTRUCTOR_ITERATIONS - 1 : PTHREAD_DESTRUCTOR_ITERATIONS };
+static pthread_key_t late_key;
+
+// Called again and again while the thread ends: at last it has no heap any more.
+static void decide_late(void *turn) {
+    learn_obey_user(DECISION_retain_min, 123 + (size_t)turn);
+    ask();
+    if ((uintptr_t)turn < DESTRUCTOR_ROUNDS)
+        pthread_setspecific(late_key, (void *)((uintptr_t)turn + 1));
+    else
+        MUST(heap_mine() == NULL || SANITIZED);
+}
+
+static void *end_late(void *unused) {
+    (void)unused;
+    work(100);
+    pthread_setspecific(late_key, (void *)1);
+    return NULL;
+}
+
+static void decide_at_the_end_of_a_thread(void *unused) {
+    (void)unused;
+    start_with("learning", "none");
+    work(100);
+    MUST(pthread_key_create(&late_key, decide_late) == 0);
+    threads_run(1, end_late);
+    MUST(DECIDED(retain_min) == 123 + DESTRUCTOR_ROUNDS && told.learns);
+}
+
+static void a_thread_may_decide_and_ask_without_a_heap(void **state) {
+    (void)state;
+    child_must_succeed(decide_at_the_end_of_a_thread, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_modes_learn),
@@ -404,6 +440,7 @@ int main(void) {
         cmocka_unit_test(there_is_no_look_after_the_end),
         cmocka_unit_test(threads_learn_together),
         cmocka_unit_test(one_may_ask_while_others_learn),
+        cmocka_unit_test(a_thread_may_decide_and_ask_without_a_heap),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
