@@ -168,14 +168,15 @@ def charts_of_life(told: dict) -> Charts:
 def _depths(depths: dict[int, int]) -> altair.LayerChart:
     """A line from the default to what was decided, for each class."""
     usual = policies.default_depths(list(depths))
-    names = "datum.value >= 1024 ? datum.value / 1024 + ' KiB' : datum.value"
+    names = ("datum.value >= 1048576 ? datum.value / 1048576 + ' MiB' : "
+             "datum.value >= 1024 ? datum.value / 1024 + ' KiB' : datum.value")
     low, high = min(depths) / 1.2, max(depths) * 1.2
     powers = [2**power for power in range(4, 21) if low <= 2**power <= high]
     values = [{"bytes": bytes, "class": bytes_text(bytes), "depth": depth, "default": default}
               for (bytes, depth), default in zip(depths.items(), usual, strict=True)]
     base = altair.Chart(altair.Data(values=values)).encode(
         x=altair.X("bytes:Q", title="blocks of a class, bytes",
-                   axis=altair.Axis(grid=False, labelExpr=names, values=powers),
+                   axis=altair.Axis(grid=False, labelExpr=names, values=powers, labelOverlap=True),
                    scale=altair.Scale(type="log", base=2, nice=False, domain=[low, high])),
         tooltip=["class:N", "depth:Q", "default:Q"])
     y = altair.Y("depth:Q", title="blocks that a stack may hold")
