@@ -241,6 +241,9 @@
 #define STATISTICS_SITES 16 // call sites that the statistics list
 
 // --- Learning -------------------------------------------------------------------------------------------------------
+// To the learner of a checked build time goes so many times as fast, and so many times less is worth a class: a test of
+// a second goes through all that learning does in minutes.
+#define LEARN_HASTE (CHECKED ? 100 : 1)
 // Snapshots that are kept behind the one in force: none is replaced more often than once in LEARN_LEAST_NS.
 #define SNAPSHOT_RING 8
 // Between looks at what the program does: short at first, so that a program of a second learns too; longer with time.
@@ -250,7 +253,8 @@
 #define LEARN_FALL_SHARE 8    // one is due before that where only this part (1/N) is left in use; or twice as much
 #define LEARN_TURNS 32        // slow calls of a thread between looks at the clock
 #define LEARN_COST_NS 50000   // of a look, before one was timed
-#define LEARN_COST_SHARE 200  // and no more than this part (1/N) of the time, whatever a look costs
+// And no more than this part (1/N) of the time, whatever a look costs.
+#define LEARN_COST_SHARE (200 / LEARN_HASTE)
 #define MS_NS ((uint64_t)1000000)
 #define SECOND_NS (1000 * MS_NS)
 // What is kept of the past for the statistics: some 26 KiB of rows, enough for a picture; and changes of state.
@@ -271,9 +275,9 @@
 // Classes of their own (DYN): requests seen of a class before its sizes are known; what a class must save at least, and
 // of what is in use (1/N); what it costs in each thread that uses it: part-used pages, blocks in the stack.
 #define DYN_LEAST_SEEN 128
-#define DYN_LEAST_BYTES (256 * KIB)
-#define DYN_LEAST_SHARE 64
-#define DYN_THREAD_BYTES (64 * KIB)
+#define DYN_LEAST_BYTES (256 * KIB / LEARN_HASTE)
+#define DYN_LEAST_SHARE (64 * LEARN_HASTE)
+#define DYN_THREAD_BYTES (64 * KIB / LEARN_HASTE)
 // A running program gets a class while no more of its blocks than this are in another one; one that came too late for
 // that once no more than this are left.
 #define DYN_GROWING_BYTES (8 * MIB)

@@ -72,7 +72,7 @@ void learn_start(void) {
         return;
     done = true;
     struct heap *heap = heap_enter();
-    begin_life(os_now_ns());
+    begin_life(learn_now_ns());
     learner.cost_ns = LEARN_COST_NS;
     learner.is_endless = mode_learning((enum mode)options.mode) == LEARN_ALWAYS;
     parts_read();
@@ -140,9 +140,8 @@ static void step_cycle(uint64_t now_ns) {
 
 // What a look took: without the time in which it waited for a processor, where the system says.
 static uint64_t spent_ns(uint64_t began_ns, uint64_t now_ns) {
-    const struct observation *seen = &learner.seen;
-    uint64_t observed_ns = seen->thread_ns != 0 ? os_thread_ns() - seen->thread_ns : now_ns - seen->begun_ns;
-    return seen->begun_ns - began_ns + observed_ns;
+    uint64_t thread_ns = learner.seen.thread_ns;
+    return thread_ns != 0 ? (os_thread_ns() - thread_ns) * LEARN_HASTE : now_ns - began_ns;
 }
 
 static void look(uint64_t began_ns) {
@@ -162,9 +161,10 @@ static void look(uint64_t began_ns) {
     put_in_force(cycle_shown());
     if (history_is_due(&learner.history, began_ns - learner.start_ns))
         note_row(began_ns - learner.start_ns);
-    uint64_t now = os_now_ns();
-    note_cost(now - began_ns);
-    learner.looks_ns += spent_ns(began_ns, now);
+    uint64_t now = learn_now_ns();
+    uint64_t spent = spent_ns(began_ns, now);
+    note_cost(spent);
+    learner.looks_ns += spent;
     uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(now);
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
     store_relaxed(&least_look_ns, now + learner.cost_ns * LEARN_COST_SHARE / 4);
@@ -175,14 +175,14 @@ static void look(uint64_t began_ns) {
 
 uint64_t learn_begin_slow(void) {
     const struct heap *heap = thread_stacks.heap;
-    return heap != NULL && (heap->learn_calls + 1) % LEARN_TURNS == 0 ? os_now_ns() : 0;
+    return heap != NULL && (heap->learn_calls + 1) % LEARN_TURNS == 0 ? learn_now_ns() : 0;
 }
 
 // Returns the time when it is open.
 static uint64_t open_window(struct heap *heap, uint64_t now_ns) {
     heap->window_ns = now_ns;
     heap_open_window(heap, SAMPLE_CALLS);
-    uint64_t opened_ns = os_now_ns();
+    uint64_t opened_ns = learn_now_ns();
     shared_add(&opened_windows, (uint64_t)1);
     shared_add(&opened_windows_ns, opened_ns - now_ns);
     return opened_ns;
@@ -192,7 +192,7 @@ void learn_look_slow(uint64_t begin_ns) {
     struct heap *heap = thread_stacks.heap;
     if (heap == NULL || ++heap->learn_calls % LEARN_TURNS != 0)
         return;
-    uint64_t now = os_now_ns(), taken_ns = now - begin_ns;
+    uint64_t now = learn_now_ns(), taken_ns = now - begin_ns;
     heap_enter();
     if (now - heap->window_ns >= SAMPLE_NS)
         now = open_window(heap, now);
@@ -232,7 +232,7 @@ void learn_end(void) {
     bool has_lock = lock_try(&learn_lock);
     if (has_lock) {
         struct heap *heap = heap_enter();
-        look_at_last(os_now_ns());
+        look_at_last(learn_now_ns());
         heap_leave(heap);
         lock_release(&learn_lock);
     }
@@ -243,7 +243,7 @@ void learn_end(void) {
 }
 
 void learn_tell(struct learn_told *told) {
-    uint64_t now = os_now_ns();
+    uint64_t now = learn_now_ns();
     if (learner.process != os_process_id())
         begin_life(now);
     told->learns = load_relaxed(&learn_is_on) != 0; // a hint

@@ -40,6 +40,11 @@ INTERNAL void learn_tell(struct learn_told *told);
 // The program ends: saves what was learned, if that was asked for.
 INTERNAL void learn_end(void);
 
+// The time in which the learner lives.
+ALWAYS_INLINE uint64_t learn_now_ns(void) {
+    return os_now_ns() * LEARN_HASTE;
+}
+
 // A slow call begins: its time, where it is one of those that are timed, or 0.
 ALWAYS_INLINE uint64_t learn_begin(void) {
     return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? learn_begin_slow() : 0;
@@ -47,14 +52,14 @@ ALWAYS_INLINE uint64_t learn_begin(void) {
 
 // The same of calls for big blocks, each of which is timed where the tournament is played.
 ALWAYS_INLINE uint64_t learn_big_begin(void) {
-    return UNLIKELY(load_relaxed(&learn_times_big) != 0) ? os_now_ns() : 0;
+    return UNLIKELY(load_relaxed(&learn_times_big) != 0) ? learn_now_ns() : 0;
 }
 
 ALWAYS_INLINE void learn_big_end(uint64_t begin_ns) {
     if (LIKELY(begin_ns == 0))
         return;
     shared_add(&observed_big_calls, (uint64_t)1);
-    shared_add(&observed_big_ns, os_now_ns() - begin_ns);
+    shared_add(&observed_big_ns, learn_now_ns() - begin_ns);
 }
 
 // A block that grows by small steps had to be copied.

@@ -125,8 +125,8 @@ static void one_that_has_many_blocks_gets_it_when_they_are_gone(void **state) {
 static void ask_for_little(void *unused) {
     (void)unused;
     begin();
-    ask_for(1040, 1000, 1000);   // saves a hundred KiB
-    ask_for(5120, 1000, BLOCKS); // saves nothing
+    ask_for(1040, 1000, DYN_LEAST_BYTES / 112); // saves as much, but not what a thread more would cost
+    ask_for(5120, 1000, BLOCKS);                // saves nothing
     MUST(!step_later(10 * MS_NS));
     decide_note(seen.now_ns);
     MUST(learned.class_count == 0);

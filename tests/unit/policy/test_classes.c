@@ -156,10 +156,10 @@ static void nothing_is_chosen_below_the_least_saving(void **state) {
 
 static void threads_and_use_raise_the_least_saving(void **state) {
     (void)state;
-    one_size(10 * MIB / 112);
+    one_size((DYN_LEAST_BYTES + 100 * DYN_THREAD_BYTES) / 112 + 1);
     sizes.report.threads = 100;
     assert_true(choose());
-    sizes.report.threads = 160;
+    sizes.report.threads = 101;
     assert_false(choose());
     sizes.report.threads = 1;
     sizes.report.in_use_bytes = sizes.class_blocks[1] * 112 * DYN_LEAST_SHARE;
