@@ -155,6 +155,8 @@ void *big_take(size_t bytes, size_t align, uintptr_t site, bool *zeroed, struct 
         block = run_take(bytes, align, zeroed);
     if (block == NULL)
         block = big_take_mapping(bytes, align, site, zeroed);
+    if (UNLIKELY(block == NULL) && bytes < BIG_THRESHOLD_MAX_BYTES && align <= GROUP_BYTES) // the window may have room
+        block = run_take(bytes, align, zeroed);
     if (UNLIKELY(DECIDED(prefault) != 0) && block != NULL && *zeroed)
         prefault(block, bytes);
     return block;

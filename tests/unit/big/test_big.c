@@ -289,6 +289,31 @@ static void a_loop_keeps_its_block(void **state) {
     cache_trim(0);
 }
 
+static void take_where_nothing_can_be_mapped(void *unused) {
+    struct rlimit no_more = {1, 1};
+    bool zeroed;
+    (void)unused;
+    char *blocks[3];
+    MUST(big_give(take(30 * MIB, 1), NULL)); // this much of the window is there
+    cache_trim(0);
+    DECIDE(big_threshold, BIG_LEAST_BYTES);
+    MUST(setrlimit(RLIMIT_AS, &no_more) == 0);
+    for (unsigned i = 0; i < COUNT_OF(blocks); i++) {
+        size_t bytes = i == 0 ? BIG_LEAST_BYTES : 3 * MIB;
+        blocks[i] = (char *)big_take(bytes, 1, 0, &zeroed, NULL);
+        MUST(blocks[i] != NULL && window_contains(blocks[i]) && big_usable_bytes(blocks[i]) >= bytes);
+        MUST(!zeroed || blocks[i][bytes - 1] == 0);
+    }
+    for (unsigned i = 0; i < COUNT_OF(blocks); i++)
+        MUST(big_give(blocks[i], NULL));
+}
+
+static void where_nothing_can_be_mapped_the_windows_room_serves(void **state) {
+    (void)state;
+    if (!SANITIZED) // they map too
+        child_must_succeed(take_where_nothing_can_be_mapped, NULL);
+}
+
 static void whoever_trims_gets_a_kept_block(void **state) {
     struct kept kept = {0};
     size_t before = runs_count().in_use_slices;
@@ -320,6 +345,7 @@ int main(void) {
         cmocka_unit_test(a_class_at_the_threshold_is_closed),
         cmocka_unit_test(prefaulted_blocks_are_resident),
         cmocka_unit_test(impossible_sizes_are_null),
+        cmocka_unit_test(where_nothing_can_be_mapped_the_windows_room_serves),
         cmocka_unit_test(a_loop_keeps_its_block),
         cmocka_unit_test(whoever_trims_gets_a_kept_block),
     };
