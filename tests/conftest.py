@@ -60,6 +60,21 @@ def checked_library():
 
 
 @pytest.fixture(scope="session")
+def variant(library, dl_library):
+    """variant("tls") or variant("pointer"): the library's file, and its environment; variant("tls@learning") is the one
+    with asserts in that mode, whose learner is in haste."""
+
+    def find(name):
+        thread_local, _, mode = name.partition("@")
+        if not mode:
+            return (library if thread_local == "tls" else dl_library), {}
+        file = "libhakmem.so" if thread_local == "tls" else "libhakmem-dl.so"
+        return built(ROOT / "build/checked/lib" / file), {"HAKMEM_MODE": mode}
+
+    return find
+
+
+@pytest.fixture(scope="session")
 def test_program():
     """test_program("misuse/double_free") is that program as CMake built it; flavour="checked" for another flavour's."""
     return lambda name, flavour="release": built(ROOT / "build" / flavour / "tests" / name)

@@ -50,13 +50,14 @@ def faults(root):
             re.findall(r'^FAULT\((\w+), "([^"]*)", "([^"]*)"\)', text, re.MULTILINE)}
 
 
-@pytest.fixture(scope="module", params=["tls", "pointer"])
-def misuse(request, library, dl_library, test_program, run):
-    """misuse("double_free", stats="json") runs that program on either variant of the library, with these options."""
-    served_by = library if request.param == "tls" else dl_library
+@pytest.fixture(scope="module", params=["tls", "pointer", "tls@research", "pointer@learning"])
+def misuse(request, variant, test_program, run):
+    """misuse("double_free", stats="json") runs that program on a variant of the library, with these options."""
+    served_by, mode = variant(request.param)
 
     def call(name, **options):
-        env = {"LD_PRELOAD": str(served_by), **{f"HAKMEM_{option.upper()}": value for option, value in options.items()}}
+        env = {"LD_PRELOAD": str(served_by), **mode,
+               **{f"HAKMEM_{option.upper()}": value for option, value in options.items()}}
         outcome = run(test_program(f"misuse/{name}"), status=None, env=env)
         outcome.addresses = re.findall(r"^0x[0-9a-f]+$", outcome.stdout, re.MULTILINE)
         outcome.went_on = outcome.stdout.endswith("went on\n")

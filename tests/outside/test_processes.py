@@ -32,13 +32,13 @@ def compile_source(folder, root, tool, run):
     return call
 
 
-@pytest.fixture(scope="module", params=["tls", "pointer"])
-def preloaded(request, library, dl_library, run):
-    """preloaded(program, …) runs it on either variant of the library; the programs prove that it is in use."""
-    served_by = library if request.param == "tls" else dl_library
+@pytest.fixture(scope="module", params=["tls", "pointer", "tls@learning", "pointer@research"])
+def preloaded(request, variant, run):
+    """preloaded(program, …) runs it on a variant of the library; the programs prove that it is in use."""
+    served_by, options = variant(request.param)
 
     def call(*command, **settings):
-        environment = {"LD_PRELOAD": str(served_by), **settings.pop("env", {})}
+        environment = {"LD_PRELOAD": str(served_by), **options, **settings.pop("env", {})}
         return run(*command, env=environment, timeout=TIMEOUT_SECONDS, **settings)
 
     return call
