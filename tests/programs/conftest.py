@@ -24,6 +24,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: a program's test that every full run includes")
+    config.addinivalue_line("markers", "learns: runs in mode learning too")
     config.addinivalue_line("markers", "timeout(seconds): for pytest-timeout, where it is installed")
 
 
@@ -37,8 +38,21 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in left_out]
 
 
+def pytest_generate_tests(metafunc):
+    if metafunc.definition.get_closest_marker("learns"):
+        metafunc.parametrize("mode", ["default", "learning"], indirect=True)
+
+
 @pytest.fixture(autouse=True)
-def library_is_there():
+def mode(request, monkeypatch):
+    """What is marked `learns` runs in mode learning too, on the library with asserts, whose learner is in haste."""
+    if getattr(request, "param", "default") != "default":
+        monkeypatch.setenv("HAKMEM_LIB", str(under_hakmem.ROOT / "build/checked/lib/libhakmem.so"))
+        monkeypatch.setenv("HAKMEM_OPTIONS", f"mode={request.param}")
+
+
+@pytest.fixture(autouse=True)
+def library_is_there(mode):
     """Nothing here means anything without the library."""
     if not under_hakmem.library().is_file():
         pytest.fail(f"{under_hakmem.library()} is missing: run ./hakmem build, or set HAKMEM_LIB",

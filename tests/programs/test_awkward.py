@@ -64,6 +64,7 @@ def test_a_library_that_skips_flushes_to_disk(need, tmp_path):
     assert run([need("sqlite3"), tmp_path / "data", script], env=env, brief=True).stdout == "42\n"
 
 
+@pytest.mark.learns
 def test_a_module_opened_with_deepbind(build):
     """Such a module finds the C library's free before a preloaded one, yet is given our blocks."""
     module = build("deepbind_module.c", "-shared", "-fPIC")

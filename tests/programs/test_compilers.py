@@ -46,6 +46,7 @@ def test_gcc_writes_the_same_assembly_with_and_without_the_library(need, tmp_pat
     assert len(digests) == 1
 
 
+@pytest.mark.learns
 def test_make_with_jobs_builds_and_links_many_sources(need, tmp_path):
     for number in range(40):
         (tmp_path / f"u{number}.c").write_text(f"int u{number}(void) {{ return {number}; }}\n")

@@ -42,6 +42,7 @@ def git(need, tmp_path):
     return call
 
 
+@pytest.mark.learns
 def test_a_repository_from_its_first_commit_to_its_clone(git, tmp_path):
     stream, content = history(seed=1)
     git("init", "-q", "-b", "main", tmp_path / "work", cwd=tmp_path)

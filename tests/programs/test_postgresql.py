@@ -72,6 +72,7 @@ def cluster(need, open_dir):
     return Cluster(programs, open_dir)
 
 
+@pytest.mark.learns
 def test_pgbench_keeps_the_sums(cluster):
     cluster.make()
     with cluster.running() as server:

@@ -94,6 +94,7 @@ def info(client, section):
     return dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
 
 
+@pytest.mark.learns
 def test_every_type_and_a_reload_from_a_snapshot(redis):
     with redis(), Client(redis.port) as client:
         model = fill(client, seed=1, count=60_000)
@@ -126,6 +127,7 @@ def test_a_log_that_is_rewritten_while_clients_write(redis, need, tmp_path):
         assert all(client.call("GET", f"counter{i}") == b"1000" for i in range(50))
 
 
+@pytest.mark.learns
 def test_values_that_another_thread_frees(redis):
     """UNLINK: a background thread frees what the main thread took."""
     with redis(), Client(redis.port) as client:

@@ -11,6 +11,7 @@ NODE_CHECKSUM = "6fdbe9b0ad2ecf6b2e4573dd4f01fb8fdf6eb5f2733d364e129f309f8e6d04a
 JAVA_OUTPUT = "f274533f3f604db1 124750 c00e2500 child 0"
 
 
+@pytest.mark.learns
 def test_node_with_worker_threads(need, source):
     assert run([need("node", "nodejs"), source("load.js")]).stdout.strip() == NODE_CHECKSUM
 
@@ -28,6 +29,7 @@ def test_java_with_the_serial_collector_interpreted(need, source, tmp_path):
     assert outcome.stdout.strip() == JAVA_OUTPUT
 
 
+@pytest.mark.learns
 def test_go_with_cgo(need, source, tmp_path):
     """The go command is static and stays off the library; what it builds with cgo does not."""
     binary = tmp_path / "cgo-load"

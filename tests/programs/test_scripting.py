@@ -35,12 +35,14 @@ def test_php_with_modules(need, source):
     check([need("php")], source, "load.php")
 
 
+@pytest.mark.learns
 @pytest.mark.core
 def test_lua(need, source):
     lua = need("lua5.4", "lua")
     assert run([lua, source("load.lua")]).stdout.strip() == LUA_OUTPUT
 
 
+@pytest.mark.learns
 @pytest.mark.core
 def test_perl_with_threads_and_many_forks(need):
     """Each child frees and allocates what its parent had; Perl's ithreads clone the interpreter."""

@@ -23,6 +23,7 @@ case $(set) in *total=*) echo "total $total" ;; esac
 """
 
 
+@pytest.mark.learns
 @pytest.mark.parametrize("shell", ["bash", "dash"])
 def test_a_script_that_forks_a_great_deal(need, shell):
     outcome = run([need(shell), "-c", FORKS], timeout=60)

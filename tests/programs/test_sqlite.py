@@ -62,6 +62,7 @@ def expected_lines():
             "ok"]
 
 
+@pytest.mark.learns
 def test_a_long_script_in_a_file(need, tmp_path):
     outcome = run([need("sqlite3"), "-batch", "-bail", tmp_path / "data"], stdin=SCRIPT)
     assert outcome.stdout.splitlines() == expected_lines()
