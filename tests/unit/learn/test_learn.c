@@ -424,6 +424,41 @@ static void a_thread_may_decide_and_ask_without_a_heap(void **state) {
     child_must_succeed(decide_at_the_end_of_a_thread, NULL);
 }
 
+static void *end_now(void *unused) {
+    (void)unused;
+    learn_end();
+    return NULL;
+}
+
+static void fork_while_the_file_is_written(void *unused) {
+    pthread_t thread;
+    int status;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    work(10000);
+    int file_lock = os_lock_file(path); // the end waits for it
+    MUST(pthread_create(&thread, NULL, end_now, NULL) == 0);
+    usleep(100000);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        learn_obey_user(DECISION_retain_min, 5);
+        work(10000);
+        _exit(DECIDED(retain_min) == 5 ? 0 : 1);
+    }
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+    os_unlock_file(file_lock);
+    MUST(pthread_join(thread, NULL) == 0);
+    MUST(runs_in_file() == 1);
+    remove_file();
+}
+
+static void a_fork_child_may_decide_while_the_end_is_written(void **state) {
+    (void)state;
+    child_must_succeed(fork_while_the_file_is_written, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_modes_learn),
@@ -442,6 +477,7 @@ int main(void) {
         cmocka_unit_test(one_may_ask_while_others_learn),
         cmocka_unit_test(a_thread_may_decide_and_ask_without_a_heap),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
+        cmocka_unit_test(a_fork_child_may_decide_while_the_end_is_written),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
 }
