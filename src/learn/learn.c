@@ -15,6 +15,8 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
+#define END_PATIENCE_MS 200 // a look takes less than one
+
 INTERNAL uint32_t learn_is_on;
 INTERNAL uint32_t learn_times_big;
 
@@ -209,6 +211,16 @@ void learn_look_slow(uint64_t begin_ns) {
     heap_leave(heap);
 }
 
+// A look of another thread is over soon; in a fork child it may be one that did not come along (F3 in heap/fork.c).
+static bool end_lock(void) {
+    for (unsigned slept = 0; slept < END_PATIENCE_MS * 1000; slept += FORK_SLEEP_US) {
+        if (lock_try(&learn_lock))
+            return true;
+        os_sleep(FORK_SLEEP_US);
+    }
+    return false;
+}
+
 // What came since the last look, for the next run. With the lock.
 static void look_at_last(uint64_t now_ns) {
     bool soon;
@@ -224,21 +236,22 @@ static void look_at_last(uint64_t now_ns) {
 }
 
 void learn_end(void) {
-    bool has_learned = load_relaxed(&learn_is_on) != 0 && learner.looks > 0 && learner.process == os_process_id();
-    if (!has_learned || options.policy[0] == '\0')
+    if (load_relaxed(&learn_is_on) == 0 || options.policy[0] == '\0') // a hint
         return;
+    bool has_learned = false;
     // Inside before it has the lock, as everybody, for fork to wait; but the spare heap's lock comes behind that.
     struct heap *mine = heap_mine() != NULL ? heap_enter() : NULL;
-    bool has_lock = lock_try(&learn_lock);
-    if (has_lock) {
+    if (end_lock()) {
+        has_learned = learner.looks > 0 && learner.process == os_process_id();
         struct heap *heap = heap_enter();
-        look_at_last(learn_now_ns());
+        if (has_learned)
+            look_at_last(learn_now_ns());
         heap_leave(heap);
         lock_release(&learn_lock);
     }
     if (mine != NULL)
         heap_leave(mine);
-    if (has_lock)
+    if (has_learned)
         file_write(&learned); // nobody changes it any more
 }
 

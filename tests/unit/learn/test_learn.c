@@ -424,6 +424,37 @@ static void a_thread_may_decide_and_ask_without_a_heap(void **state) {
     child_must_succeed(decide_at_the_end_of_a_thread, NULL);
 }
 
+static void *hold_the_lock(void *unused) {
+    (void)unused;
+    struct heap *heap = heap_enter();
+    lock_acquire(&learn_lock);
+    store_relaxed(&stop, 1u);
+    usleep(20000);
+    lock_release(&learn_lock);
+    heap_leave(heap);
+    return NULL;
+}
+
+static void end_during_a_look(void *unused) {
+    pthread_t thread;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    work(10000);
+    MUST(pthread_create(&thread, NULL, hold_the_lock, NULL) == 0);
+    while (load_relaxed(&stop) == 0)
+        sched_yield();
+    learn_end();
+    MUST(runs_in_file() == 1);
+    remove_file();
+    MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void the_end_waits_for_another_threads_look(void **state) {
+    (void)state;
+    child_must_succeed(end_during_a_look, NULL);
+}
+
 static void *end_now(void *unused) {
     (void)unused;
     learn_end();
@@ -478,6 +509,7 @@ int main(void) {
         cmocka_unit_test(a_thread_may_decide_and_ask_without_a_heap),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
         cmocka_unit_test(a_fork_child_may_decide_while_the_end_is_written),
+        cmocka_unit_test(the_end_waits_for_another_threads_look),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
 }
