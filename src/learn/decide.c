@@ -175,6 +175,7 @@ static void decide_depths(const struct observation *seen) {
         .usual = usual,
         .thread_bytes = decider.base.thread_bytes,
         .all_threads_bytes = decider.base.all_threads_bytes,
+        .granted_bytes = seen->granted_bytes,
         .cached_bytes = seen->cached_bytes,
         .price = options.memory_price,
     };

@@ -171,8 +171,9 @@ static void look(uint64_t began_ns) {
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
     store_relaxed(&least_look_ns, now + learner.cost_ns * LEARN_COST_SHARE / 4);
     size_t in_use = runs_in_use_bytes();
-    store_relaxed(&next_look_high, in_use < MIB ? MIB : in_use * 2);
-    store_relaxed(&next_look_low, in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
+    bool waits = !cycle_learns(); // for time alone
+    store_relaxed(&next_look_high, waits ? SIZE_MAX : in_use < MIB ? MIB : in_use * 2);
+    store_relaxed(&next_look_low, waits || in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
 }
 
 uint64_t learn_begin_slow(void) {
@@ -199,7 +200,7 @@ void learn_look_slow(uint64_t begin_ns) {
     if (now - heap->window_ns >= SAMPLE_NS)
         now = open_window(heap, now);
     size_t in_use = runs_in_use_bytes();
-    bool moved = in_use >= load_relaxed(&next_look_high) || in_use <= load_relaxed(&next_look_low);
+    bool moved = in_use >= load_relaxed(&next_look_high) || in_use < load_relaxed(&next_look_low);
     bool due = now >= load_relaxed(&next_look_ns) || (moved && now >= load_relaxed(&least_look_ns));
     if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
         if (begin_ns != 0)
@@ -261,11 +262,11 @@ void learn_tell(struct learn_told *told) {
         begin_life(now);
     told->learns = load_relaxed(&learn_is_on) != 0; // a hint
     told->state = cycle_evolution()->state;
-    told->run_ns = now - learner.start_ns;
+    told->run_ns = (now - learner.start_ns) / LEARN_HASTE;
     told->looks = learner.looks;
     told->changes = learner.changes;
     told->windows = load_relaxed(&opened_windows) - learner.windows_before; // counts, as the next ones
-    told->look_ns = learner.looks_ns + load_relaxed(&opened_windows_ns) - learner.windows_ns_before;
+    told->look_ns = (learner.looks_ns + load_relaxed(&opened_windows_ns) - learner.windows_ns_before) / LEARN_HASTE;
     told->seen_blocks = count_seen() - learner.seen_before;
     history_copy(&told->history, &learner.history);
 }

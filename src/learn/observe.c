@@ -25,6 +25,7 @@ static void observe_heap(struct heap *heap, void *context) {
         uint64_t refilled = load_relaxed(&own->counters.refilled_blocks);
         uint64_t sent_home = load_relaxed(&own->counters.remote_flushed_blocks);
         unsigned cached = heap_cached_blocks(heap, i); // may be all that came of its frees so far
+        seen->granted_bytes += load_relaxed(&own->depth) * class_bytes(i);
         if (refilled == 0 && sent_home == 0 && cached == 0 && load_relaxed(&own->counters.flushed_blocks) == 0)
             continue;
         sum->refills += load_relaxed(&own->counters.refills);

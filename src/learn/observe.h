@@ -19,7 +19,8 @@ struct observation {
     unsigned threads;
     size_t in_use_bytes; // slices and own mappings handed out
     size_t retained_bytes;
-    size_t cached_bytes; // in stacks and on their way between threads
+    size_t granted_bytes; // that all stacks would hold if they were full
+    size_t cached_bytes;  // in stacks and on their way between threads
     size_t allowance_bytes;
     uint64_t purged_bytes; // so far, as the next ones
     uint64_t refaulted_bytes;

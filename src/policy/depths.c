@@ -14,7 +14,7 @@
 #define BUDGET_HELPED_SHARE 8      // it helped where at least this part (1/N) of what batches cost is gone
 #define BUDGET_GAIN_SHARE 4        // and it is expected to save so much (1/N)
 #define BUDGET_CACHED_SHARE 8      // of what is in use so much (1/N) may really lie in stacks, for them to get more
-#define BUDGET_USED_SHARE 8        // and so much (1/N) of the budget, else it is not what limits them
+#define BUDGET_LEFT_SHARE 4 // and less than this part (1/N) of the budget is left, else it is not what limits them
 #define BUDGET_MOST_DOUBLINGS 3
 
 // Nanoseconds of processor time that batches of blocks of that size cost in a second.
@@ -119,7 +119,7 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
     bool is_useless = own->trial == DEPTH_USELESS && cost_ns < ANOTHER_RATE * own->useless_cost_ns &&
                       cost_ns > own->useless_cost_ns / ANOTHER_RATE;
     if (!is_useless && own->doublings < BUDGET_MOST_DOUBLINGS && cost_ns / BUDGET_GAIN_SHARE > held_ns &&
-        seen->cached_bytes >= budget / BUDGET_USED_SHARE &&
+        seen->granted_bytes > budget - budget / BUDGET_LEFT_SHARE &&
         seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE) {
         own->doublings++;
         own->trial = DEPTH_TRIED;

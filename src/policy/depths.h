@@ -50,8 +50,9 @@ struct depths_seen {
     const uint8_t *usual;        // depths that they have whatever is decided; NULL: none
     size_t thread_bytes;         // what stacks may hold in any case
     size_t all_threads_bytes;
-    size_t cached_bytes; // what stacks hold by now
-    size_t price;        // of a MiB held for a second, ns
+    size_t granted_bytes; // what stacks would hold if they were full
+    size_t cached_bytes;  // what they hold by now
+    size_t price;         // of a MiB held for a second, ns
 };
 
 // Changes depths, batches and budgets of the snapshot; returns how many classes changed.

@@ -16,6 +16,7 @@
 #define COST_LEAST 1e7
 #define WORSE_WINDOWS 3    // in a row
 #define DISTANCE_MOST 0.25 // of the sizes asked for from those when it was frozen
+#define OTHER_WINDOWS 2    // with other sizes in a row: LEARN begins again
 #define SEEN_LEAST 200     // requests, for their sizes to be compared
 
 void evolution_start(struct evolution *state, uint64_t now_ns) {
@@ -56,6 +57,7 @@ static void enter(struct evolution *state, enum evolution_state next, enum evolu
     state->p99_ns = 0;
     state->cost = 0;
     state->shares_known = false;
+    state->others = 0;
     state->frozen += next == EVOLUTION_FROZEN;
     state->relearned += next == EVOLUTION_LEARN;
 }
@@ -65,7 +67,22 @@ static bool p99_is_stable(double before, double now) {
     return before == 0 || now == 0 || difference <= before * P99_STABLE;
 }
 
+static bool has_other_sizes(struct evolution *state, const struct evolution_window *window) {
+    double shares[EVOLUTION_SIZES] = {0};
+    bool known = shares_of(window, shares);
+    bool is_other = known && state->shares_known && evolution_distance(shares, state->shares) > DISTANCE_MOST;
+    for (unsigned i = 0; i < EVOLUTION_SIZES && known && !state->shares_known; i++)
+        state->shares[i] = shares[i];
+    state->shares_known = state->shares_known || known;
+    return is_other;
+}
+
 static enum evolution_act step_learn(struct evolution *state, const struct evolution_window *window) {
+    state->others = has_other_sizes(state, window) ? state->others + 1 : 0;
+    if (state->others == OTHER_WINDOWS) { // another phase of the program: its beginning is looked at often again
+        enter(state, EVOLUTION_LEARN, EVOLUTION_OTHER, window->now_ns);
+        return EVOLUTION_GO_ON;
+    }
     bool is_stable = !window->has_changed && p99_is_stable(state->p99_ns, window->p99_ns);
     state->stable = is_stable ? state->stable + 1 : 0;
     state->p99_ns = window->p99_ns;
@@ -94,18 +111,13 @@ static enum evolution_act step_canary(struct evolution *state, const struct evol
 }
 
 static enum evolution_act step_frozen(struct evolution *state, const struct evolution_window *window) {
-    double shares[EVOLUTION_SIZES] = {0};
-    bool known = shares_of(window, shares);
     bool is_worse = state->p99_ns > 0 && window->p99_ns > state->p99_ns * P99_WORSE;
     bool is_dear = state->cost > 0 && window->cost > state->cost * COST_WORSE + COST_LEAST;
-    bool is_other = known && state->shares_known && evolution_distance(shares, state->shares) > DISTANCE_MOST;
+    bool is_other = has_other_sizes(state, window);
     if (state->p99_ns == 0)
         state->p99_ns = window->p99_ns;
     if (state->cost == 0)
         state->cost = window->cost;
-    for (unsigned i = 0; i < EVOLUTION_SIZES && known && !state->shares_known; i++)
-        state->shares[i] = shares[i];
-    state->shares_known = state->shares_known || known;
     state->stable = is_worse || is_dear || is_other ? state->stable + 1 : 0;
     if (state->stable < WORSE_WINDOWS)
         return EVOLUTION_GO_ON;

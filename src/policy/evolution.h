@@ -66,8 +66,9 @@ struct evolution {
     double p99_ns;                  // to compare with: of the window before, or when it was frozen
     double old_cost;                // of the pair's first window
     double cost;                    // when it was frozen; 0: not known
+    unsigned others;                // windows with other sizes in a row, in LEARN
     unsigned pairs, wins;           // of CANARY
-    double shares[EVOLUTION_SIZES]; // when it was frozen
+    double shares[EVOLUTION_SIZES]; // when the state began
     bool shares_known;
     unsigned frozen, relearned, kept_old; // how often so far
 };

@@ -298,6 +298,7 @@ static unsigned tries_of_budget(unsigned steps, double saves) {
     program.seen.cached_bytes = 4 * MIB;
     for (unsigned i = 0; i < steps; i++) {
         size_t before = program.snapshot.thread_bytes;
+        program.seen.granted_bytes = before - MIB;
         double rate = 20000;
         for (size_t budget = before; budget > STACK_THREAD_BYTES; budget /= 2)
             rate *= 1 - saves;
@@ -330,10 +331,11 @@ static void a_doubled_budget_goes_with_what_it_was_for(void **state) {
 static void a_budget_that_is_not_used_is_not_doubled(void **state) {
     (void)state;
     begin_class(OTHER, MIB, STACK_MAX_DEPTH);
-    program.seen.cached_bytes = STACK_THREAD_BYTES / 16;
+    program.seen.granted_bytes = STACK_THREAD_BYTES / 2;
     for (unsigned i = 0; i < 40; i++)
         step(OTHER, 20000);
     assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+    program.seen.granted_bytes = STACK_THREAD_BYTES;
     program.seen.cached_bytes = GIB / 4; // or holds much of the heap
     for (unsigned i = 0; i < 40; i++)
         step(OTHER, 20000);

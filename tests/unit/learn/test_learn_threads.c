@@ -1,0 +1,219 @@
+// The learner while threads learn together, fork, and end.
+#include "unit/unit.h"
+
+#include <limits.h>
+
+#include "unit/learn/learning.h"
+
+static void *work_in_thread(void *unused) {
+    (void)unused;
+    work(20000);
+    return NULL;
+}
+
+static void learn_from_threads(void *unused) {
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    threads_run(4, work_in_thread);
+    learn_end();
+    unsigned runs = runs_in_file();
+    remove_file();
+    MUST(runs == 1);
+}
+
+static void threads_learn_together(void **state) {
+    (void)state;
+    child_must_succeed(learn_from_threads, NULL);
+}
+
+static uint32_t stop;
+
+static void *work_for_ever(void *unused) {
+    (void)unused;
+    while (load_relaxed(&stop) == 0)
+        work(1000);
+    return NULL;
+}
+
+// Others look meanwhile, and open windows.
+static void ask_while_others_learn(void *unused) {
+    pthread_t threads[3];
+    int status;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        MUST(pthread_create(&threads[i], NULL, work_for_ever, NULL) == 0);
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t looks = told.looks;
+        ask();
+        MUST(told.looks >= looks && told.history.row_count <= told.looks && told.history.row_count <= HISTORY_ROWS);
+        pid_t child = i % 10 == 0 ? fork() : -1;
+        if (child == 0) {
+            alarm(10);
+            ask(); // nobody has the lock
+            _exit(told.looks == 0 ? 0 : 1);
+        }
+        MUST(child < 0 || (waitpid(child, &status, 0) == child && status == 0));
+    }
+    learn_end();
+    ask();
+    store_relaxed(&stop, 1u);
+    for (unsigned i = 0; i < COUNT_OF(threads); i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+    remove_file();
+}
+
+static void one_may_ask_while_others_learn(void **state) {
+    (void)state;
+    child_must_succeed(ask_while_others_learn, NULL);
+}
+
+static void *obey_for_ever(void *unused) {
+    (void)unused;
+    for (size_t i = 0; load_relaxed(&stop) == 0; i++) {
+        learn_obey_user(DECISION_retain_min, i);
+        for (volatile unsigned wait = 0; wait < 1000; wait++) // fork finds it outside now and then
+            ;
+    }
+    return NULL;
+}
+
+static void fork_while_another_decides(void *unused) {
+    pthread_t thread;
+    int status;
+    (void)unused;
+    start_with("balanced", "none");
+    work(1);
+    MUST(pthread_create(&thread, NULL, obey_for_ever, NULL) == 0);
+    for (unsigned i = 0; i < 300; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(10);
+            learn_obey_user(DECISION_retain_min, 5); // nobody has the lock
+            _exit(DECIDED(retain_min) == 5 ? 0 : 1);
+        }
+        MUST(waitpid(child, &status, 0) == child && status == 0);
+    }
+    store_relaxed(&stop, 1u);
+    MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void a_fork_child_may_decide_whoever_decided_meanwhile(void **state) {
+    (void)state;
+    child_must_succeed(fork_while_another_decides, NULL);
+}
+
+// In the last one sanitizers have taken their own part of the thread down.
+enum { DESTRUCTOR_ROUNDS = SANITIZED ? PTHREAD_DESTRUCTOR_ITERATIONS - 1 : PTHREAD_DESTRUCTOR_ITERATIONS };
+static pthread_key_t late_key;
+
+// Called again and again while the thread ends: at last it has no heap any more.
+static void decide_late(void *turn) {
+    learn_obey_user(DECISION_retain_min, 123 + (size_t)turn);
+    ask();
+    if ((uintptr_t)turn < DESTRUCTOR_ROUNDS)
+        pthread_setspecific(late_key, (void *)((uintptr_t)turn + 1));
+    else
+        MUST(heap_mine() == NULL || SANITIZED);
+}
+
+static void *end_late(void *unused) {
+    (void)unused;
+    work(100);
+    pthread_setspecific(late_key, (void *)1);
+    return NULL;
+}
+
+static void decide_at_the_end_of_a_thread(void *unused) {
+    (void)unused;
+    start_with("learning", "none");
+    work(100);
+    MUST(pthread_key_create(&late_key, decide_late) == 0);
+    threads_run(1, end_late);
+    MUST(DECIDED(retain_min) == 123 + DESTRUCTOR_ROUNDS && told.learns);
+}
+
+static void a_thread_may_decide_and_ask_without_a_heap(void **state) {
+    (void)state;
+    child_must_succeed(decide_at_the_end_of_a_thread, NULL);
+}
+
+static void *hold_the_lock(void *unused) {
+    (void)unused;
+    struct heap *heap = heap_enter();
+    lock_acquire(&learn_lock);
+    store_relaxed(&stop, 1u);
+    usleep(20000);
+    lock_release(&learn_lock);
+    heap_leave(heap);
+    return NULL;
+}
+
+static void end_during_a_look(void *unused) {
+    pthread_t thread;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    work(10000);
+    MUST(pthread_create(&thread, NULL, hold_the_lock, NULL) == 0);
+    while (load_relaxed(&stop) == 0)
+        sched_yield();
+    learn_end();
+    MUST(runs_in_file() == 1);
+    remove_file();
+    MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void the_end_waits_for_another_threads_look(void **state) {
+    (void)state;
+    child_must_succeed(end_during_a_look, NULL);
+}
+
+static void *end_now(void *unused) {
+    (void)unused;
+    learn_end();
+    return NULL;
+}
+
+static void fork_while_the_file_is_written(void *unused) {
+    pthread_t thread;
+    int status;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    work(10000);
+    int file_lock = os_lock_file(path); // the end waits for it
+    MUST(pthread_create(&thread, NULL, end_now, NULL) == 0);
+    usleep(100000);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        learn_obey_user(DECISION_retain_min, 5);
+        work(10000);
+        _exit(DECIDED(retain_min) == 5 ? 0 : 1);
+    }
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+    os_unlock_file(file_lock);
+    MUST(pthread_join(thread, NULL) == 0);
+    MUST(runs_in_file() == 1);
+    remove_file();
+}
+
+static void a_fork_child_may_decide_while_the_end_is_written(void **state) {
+    (void)state;
+    child_must_succeed(fork_while_the_file_is_written, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_learn_together),
+        cmocka_unit_test(one_may_ask_while_others_learn),
+        cmocka_unit_test(a_thread_may_decide_and_ask_without_a_heap),
+        cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
+        cmocka_unit_test(a_fork_child_may_decide_while_the_end_is_written),
+        cmocka_unit_test(the_end_waits_for_another_threads_look),
+    };
+    return cmocka_run_group_tests_name("learn threads", tests, NULL, NULL);
+}
