@@ -137,7 +137,7 @@ static void step_cycle(uint64_t now_ns) {
     enum evolution_state before = cycle_evolution()->state;
     cycle_step(&learner.seen);
     if (cycle_evolution()->state != before)
-        history_note_change(&learner.history, now_ns - learner.start_ns, cycle_evolution());
+        history_note_change(&learner.history, (now_ns - learner.start_ns) / LEARN_HASTE, cycle_evolution());
 }
 
 // What a look took: without the time in which it waited for a processor, where the system says.
@@ -161,8 +161,9 @@ static void look(uint64_t began_ns) {
     if (!learner.is_endless && cycle_is_due(began_ns))
         step_cycle(began_ns);
     put_in_force(cycle_shown());
-    if (history_is_due(&learner.history, began_ns - learner.start_ns))
-        note_row(began_ns - learner.start_ns);
+    uint64_t at_ns = (began_ns - learner.start_ns) / LEARN_HASTE;
+    if (history_is_due(&learner.history, at_ns))
+        note_row(at_ns);
     uint64_t now = learn_now_ns();
     uint64_t spent = spent_ns(began_ns, now);
     note_cost(spent);
