@@ -17,8 +17,8 @@ struct tolerance_report {
     size_t in_use_bytes; // of the heap
 };
 
-// The W_MAX, in hundredths, that saves most memory; the present one where none saves enough. *saved: bytes, by
-// estimate.
+// The W_MAX, in hundredths, that saves most memory; 100, at which nothing is closed, where none saves enough. *saved:
+// bytes, by estimate.
 INTERNAL size_t tolerance_choose(const struct tolerance_report *report, uint64_t *saved);
 // Closes the classes of a snapshot that its w_max says.
 INTERNAL void tolerance_apply(struct snapshot *snapshot, const uint32_t *class_bytes);
