@@ -1,0 +1,207 @@
+// What is decided for the next run: huge pages from the first on where the heap was dense, and W_MAX where many classes
+// were used little. Each test is a process: what is noted stays.
+#include "unit/unit.h"
+
+#include "learn/next_run.h"
+#include "learn/parts.h"
+#include "region/density.h"
+#include "region/groups.h"
+#include "region/window.h"
+#include "sys/options.h"
+
+enum { GROUPS = 4 * DENSITY_AGE };
+static struct observation seen;
+static struct policy learned;
+static const struct policy_value *const huge = &learned.values[DECISION_huge_least];
+static const struct policy_value *const w_max = &learned.values[DECISION_w_max];
+
+static int start(void **state) {
+    size_t first, count;
+    (void)state;
+    os_start();
+    size_class_start();
+    if (!window_start() || !window_extend((size_t)GROUPS * GROUP_SLICES, &first, &count))
+        return -1;
+    groups_start();
+    group_count = GROUPS;
+    return 0;
+}
+
+// A look at the heap, in whose groups so much is touched.
+static void look_at_density(size_t touched_bytes) {
+    struct density_look look;
+    for (size_t number = 0; number < GROUPS; number++) {
+        memset(window_address(number * GROUP_SLICES), 1, touched_bytes);
+        groups[number] = (struct group){0};
+        store_relaxed(&window.info[number * GROUP_SLICES], SLICE_RUN_INSIDE);
+        density_note_plain(number);
+    }
+    MUST(density_begin_look(&look, 0));
+    density_finish_look(&look);
+}
+
+static void note(size_t in_use_bytes) {
+    seen.threads = 4;
+    seen.in_use_bytes = in_use_bytes;
+    next_run_note(&seen);
+}
+
+// Each class has a slab with so many blocks.
+static void use_all_classes(unsigned blocks) {
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        seen.classes[i].refilled_blocks = blocks;
+        seen.classes[i].slab_bytes = blocks == 0 ? 0 : SLICE_BYTES + blocks * class_bytes(i);
+    }
+}
+
+// ---- huge pages
+
+static void be_dense(void *unused) {
+    (void)unused;
+    look_at_density(GROUP_BYTES);
+    note(64 * MIB);
+    note(MIB); // at the end
+    next_run_decide(&learned);
+    MUST(huge->is_given && huge->value == 0 && huge->evidence.windows == 2);
+    MUST(strcmp(huge->evidence.why, "dense") == 0);
+}
+
+static void be_sparse(void *unused) {
+    (void)unused;
+    learned.values[DECISION_huge_least] = (struct policy_value){.is_given = true, .value = 0}; // by the file
+    look_at_density(GROUP_BYTES / 2);
+    note(64 * MIB);
+    next_run_decide(&learned);
+    MUST(!huge->is_given);
+}
+
+static void be_small(void *unused) {
+    (void)unused;
+    look_at_density(GROUP_BYTES);
+    note(4 * MIB);
+    next_run_decide(&learned);
+    MUST(!huge->is_given);
+}
+
+static void be_unknown(void *unused) {
+    (void)unused;
+    note(64 * MIB);
+    next_run_decide(&learned);
+    MUST(!huge->is_given);
+    learned.values[DECISION_huge_least] = (struct policy_value){.is_given = true, .value = 0};
+    next_run_decide(&learned);
+    MUST(huge->is_given && huge->value == 0 && huge->evidence.windows == 0); // as the file says
+}
+
+static void a_dense_heap_gets_huge_pages_from_the_first(void **state) {
+    (void)state;
+    child_must_succeed(be_dense, NULL);
+}
+
+static void one_that_is_sparse_or_small_gets_them_no_more(void **state) {
+    (void)state;
+    child_must_succeed(be_sparse, NULL);
+    child_must_succeed(be_small, NULL);
+}
+
+static void where_density_is_not_known_the_file_is_right(void **state) {
+    (void)state;
+    child_must_succeed(be_unknown, NULL);
+}
+
+// ---- classes
+
+static void use_little(void *unused) {
+    (void)unused;
+    use_all_classes(1);
+    note(16 * MIB);
+    next_run_decide(&learned);
+    MUST(w_max->is_given && w_max->value > 100 && w_max->evidence.windows == 1);
+    MUST(strcmp(w_max->evidence.why, "slack") == 0);
+    MUST(w_max->evidence.gain_permille >= 1000 / 64 && w_max->evidence.gain_permille < 1000);
+}
+
+static void use_much(void *unused) {
+    (void)unused;
+    use_all_classes(1000);
+    note(GIB);
+    next_run_decide(&learned);
+    MUST(!w_max->is_given);
+}
+
+static void use_little_after_the_peak(void *unused) {
+    (void)unused;
+    use_all_classes(1000);
+    note(GIB);
+    use_all_classes(1);
+    note(16 * MIB);
+    next_run_decide(&learned);
+    MUST(!w_max->is_given);
+}
+
+static void use_little_and_then_nothing(void *unused) {
+    (void)unused;
+    use_all_classes(1);
+    note(16 * MIB);
+    use_all_classes(0);
+    note(8 * MIB);
+    next_run_decide(&learned);
+    MUST(w_max->is_given);
+}
+
+static void know_sizes(void *unused) {
+    (void)unused;
+    use_all_classes(1);
+    note(16 * MIB);
+    learned.classes[learned.class_count++].bytes = 1040;
+    next_run_decide(&learned);
+    MUST(!w_max->is_given);
+}
+
+static void classes_that_are_used_little_close(void **state) {
+    (void)state;
+    child_must_succeed(use_little, NULL);
+    child_must_succeed(use_much, NULL);
+}
+
+static void what_counts_is_the_largest_heap(void **state) {
+    (void)state;
+    child_must_succeed(use_little_after_the_peak, NULL);
+    child_must_succeed(use_little_and_then_nothing, NULL);
+}
+
+static void where_sizes_got_classes_none_closes(void **state) {
+    (void)state;
+    child_must_succeed(know_sizes, NULL);
+}
+
+// ---- parts
+
+static void be_off(void *unused) {
+    (void)unused;
+    options.learn_parts = "depths";
+    parts_read();
+    look_at_density(GROUP_BYTES);
+    use_all_classes(1);
+    note(64 * MIB);
+    next_run_decide(&learned);
+    MUST(!huge->is_given && !w_max->is_given);
+}
+
+static void parts_that_are_off_decide_nothing(void **state) {
+    (void)state;
+    child_must_succeed(be_off, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dense_heap_gets_huge_pages_from_the_first),
+        cmocka_unit_test(one_that_is_sparse_or_small_gets_them_no_more),
+        cmocka_unit_test(where_density_is_not_known_the_file_is_right),
+        cmocka_unit_test(classes_that_are_used_little_close),
+        cmocka_unit_test(what_counts_is_the_largest_heap),
+        cmocka_unit_test(where_sizes_got_classes_none_closes),
+        cmocka_unit_test(parts_that_are_off_decide_nothing),
+    };
+    return cmocka_run_group_tests_name("next_run", tests, start, NULL);
+}
