@@ -39,6 +39,7 @@ static struct {
     struct observation last; // at the window's beginning; now_ns 0: no window
     unsigned contest;        // that is being played
     unsigned idle;           // windows of it in a row that did not count
+    bool is_on;              // the arm whose turn it is was in force in this window
     struct table {
         struct elo elo;
         bool has_begun;
@@ -51,6 +52,7 @@ void tournament_reset(void) {
     for (unsigned i = 0; i < CONTESTS; i++)
         tournament.tables[i].has_begun = false;
     tournament.contest = tournament.idle = 0;
+    tournament.is_on = false;
     tournament.last.now_ns = 0;
 }
 
@@ -98,6 +100,7 @@ static void contest_show(unsigned contest, unsigned arm, struct snapshot *decide
 // To the next contest that is not settled; false: there is none.
 static bool contest_pass_on(void) {
     tournament.idle = 0;
+    tournament.is_on = false;
     for (unsigned i = 1; i <= CONTESTS; i++) {
         unsigned next = (tournament.contest + i) % CONTESTS;
         if (contest_is_settled(next))
@@ -118,15 +121,18 @@ bool tournament_step(const struct observation *seen, struct snapshot *decided) {
     if (seen->now_ns - tournament.last.now_ns < TOURNAMENT_WINDOW_NS)
         return table->has_begun && tournament.idle == 0 && !contest_is_settled(contest);
     bool is_game = !contest_is_settled(contest) && contest_counts(contests[contest].activity, seen, &tournament.last);
-    if (is_game && table->has_begun)
-        contest_note(table, observed_cost(seen, &tournament.last));
-    else if (is_game)
+    if (is_game && !table->has_begun)
         contest_begin(contest);
+    else if (is_game && tournament.is_on)
+        contest_note(table, observed_cost(seen, &tournament.last));
+    else if (table->has_begun)
+        elo_break_off(&table->elo); // windows of a pair that lie apart tell nothing of its arms
     tournament.last = *seen;
     tournament.idle = is_game ? 0 : tournament.idle + 1;
     bool goes_on = is_game && !contest_is_settled(contest);
     if (table->has_begun)
         contest_show(contest, goes_on ? elo_arm_now(&table->elo) : table->elo.champion, decided);
+    tournament.is_on = goes_on;
     if (contest_is_settled(contest) || tournament.idle >= TOURNAMENT_IDLE_WINDOWS)
         return contest_pass_on() && is_game;
     return goes_on;

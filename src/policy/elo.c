@@ -128,3 +128,7 @@ bool elo_note(struct elo *elo, double cost) {
     elo->challenger = draw(elo, ELO_EXPLORE) == 0 ? drawn_challenger(elo) : due_challenger(elo);
     return true;
 }
+
+void elo_break_off(struct elo *elo) {
+    elo->window = 0;
+}

@@ -37,5 +37,7 @@ INTERNAL void elo_start(struct elo *elo, unsigned arms, unsigned standard, uint6
 INTERNAL unsigned elo_arm_now(const struct elo *elo);
 // That window has ended, and cost so much. True: a game is over, and the champion may have changed.
 INTERNAL bool elo_note(struct elo *elo, double cost);
+// The pair that is being played begins anew.
+INTERNAL void elo_break_off(struct elo *elo);
 
 #endif

@@ -114,6 +114,21 @@ static void a_game_is_a_pair_of_windows(void **state) {
     assert_int_equal(elo.games, 50);
 }
 
+static void a_pair_that_is_broken_off_begins_anew(void **state) {
+    struct elo elo;
+    (void)state;
+    elo_start(&elo, ARMS, STANDARD, 9);
+    for (unsigned i = 0; i < 10; i++) {
+        unsigned first = elo_arm_now(&elo);
+        assert_false(elo_note(&elo, 1)); // counts for nobody
+        elo_break_off(&elo);
+        assert_int_equal(elo_arm_now(&elo), first);
+        assert_false(elo_note(&elo, 100));
+        assert_true(elo_note(&elo, 100));
+        assert_true(elo.arm[elo.champion].rating == ELO_START); // a draw
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_arm_becomes_champion),
@@ -123,6 +138,7 @@ int main(void) {
         cmocka_unit_test(the_weaker_half_is_out_but_never_the_default),
         cmocka_unit_test(a_trend_favours_nobody),
         cmocka_unit_test(a_game_is_a_pair_of_windows),
+        cmocka_unit_test(a_pair_that_is_broken_off_begins_anew),
     };
     return cmocka_run_group_tests_name("elo", tests, NULL, NULL);
 }
