@@ -130,6 +130,8 @@ void decide_hold(const struct observation *seen) {
 static void decide_headroom(const struct observation *seen) {
     struct headroom_seen past = {seen->now_ns - decider.grown.ns, seen->grown_blocks - decider.grown.blocks,
                                  seen->grown_bytes - decider.grown.bytes};
+    if (past.elapsed_ns < HEADROOM_LEAST_NS) // looks may come more often
+        return;
     if (decider.grown.ns != 0)
         decided.headroom_share = headroom_choose(decided.headroom_share, &past);
     decider.grown.ns = seen->now_ns;

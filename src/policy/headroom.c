@@ -1,10 +1,9 @@
 // Room for growing blocks.
 #include "policy/headroom.h"
 
-#define HEADROOM_LEAST_NS (20 * MS_NS) // in less time too little is counted
-#define COPY_KIB_NS 64                 // of what is in no cache any more
-#define COPY_BLOCK_NS 100              // and for each block, with its malloc and free
-#define WORTH_SHARE 64                 // from this part (1/N) of the time on
+#define COPY_KIB_NS 64    // of what is in no cache any more
+#define COPY_BLOCK_NS 100 // and for each block, with its malloc and free
+#define WORTH_SHARE 64    // from this part (1/N) of the time on
 
 size_t headroom_choose(size_t share, const struct headroom_seen *seen) {
     uint64_t spent_ns = seen->blocks * COPY_BLOCK_NS + seen->bytes / 1024 * COPY_KIB_NS;

@@ -9,13 +9,15 @@
 #include "base/compiler.h"
 #include "base/tuning.h"
 
+#define HEADROOM_LEAST_NS (20 * MS_NS) // in less time too little is counted
+
 struct headroom_seen {
     uint64_t elapsed_ns;
     uint64_t blocks; // that were copied meanwhile to grow by a small step
     uint64_t bytes;
 };
 
-// The next share (1/N), from the present one.
+// The next share (1/N), from the present one: the same before HEADROOM_LEAST_NS have passed.
 INTERNAL size_t headroom_choose(size_t share, const struct headroom_seen *seen);
 
 #endif
