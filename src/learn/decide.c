@@ -324,15 +324,7 @@ static void note_value(enum decision decision, const char *why, uint64_t now_ns)
     memcpy(row->evidence.why, why, strlen(why) + 1);
 }
 
-void decide_note(uint64_t now_ns) {
-    decide_settle();
-    for (unsigned i = 0; i < DECISION_COUNT; i++)
-        if (tournament_has_decided((enum decision)i))
-            note_value((enum decision)i, "tournament", now_ns);
-    if (!tournament_has_decided(DECISION_headroom_share))
-        note_value(DECISION_headroom_share, "copies", now_ns);
-    note_value(DECISION_allowance_least, "refaults", now_ns);
-    note_value(DECISION_purge_delay, "idle", now_ns);
+static void note_depths(uint64_t now_ns) {
     note_value(DECISION_thread_bytes, "depths", now_ns);
     note_value(DECISION_all_threads_bytes, "depths", now_ns);
     learned.depth_count = 0;
@@ -340,6 +332,22 @@ void decide_note(uint64_t now_ns) {
         if (depth_for_file(i) != decider.base.depth[i])
             learned.depths[learned.depth_count++] =
                 (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth_for_file(i)};
+}
+
+// Of parts that are off the file stays right, without further evidence.
+void decide_note(uint64_t now_ns) {
+    decide_settle();
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        if (tournament_has_decided((enum decision)i))
+            note_value((enum decision)i, "tournament", now_ns);
+    if (part_learns(PART_headroom) && !tournament_has_decided(DECISION_headroom_share))
+        note_value(DECISION_headroom_share, "copies", now_ns);
+    if (part_learns(PART_memory)) {
+        note_value(DECISION_allowance_least, "refaults", now_ns);
+        note_value(DECISION_purge_delay, "idle", now_ns);
+    }
+    if (part_learns(PART_depths))
+        note_depths(now_ns);
     for (unsigned i = 0; i < decider.later_count && learned.class_count < CLASS_SPARE_COUNT; i++)
         if (place_of(learned.classes, learned.class_count, decider.later[i].bytes) == learned.class_count)
             learned.classes[learned.class_count++] = decider.later[i];
