@@ -3,7 +3,10 @@
 #include "unit/unit.h"
 
 #include "learn/decide.h"
+#include "learn/parts.h"
+#include "learn/publish.h"
 #include "sample/sizes.h"
+#include "sys/options.h"
 
 enum { BLOCKS = 50000, FEW_BLOCKS = 7000 };
 static struct snapshot base;
@@ -65,6 +68,30 @@ static void take_a_policy(void *unused) {
 static void a_files_decisions_are_taken_over(void **state) {
     (void)state;
     child_must_succeed(take_a_policy, NULL);
+}
+
+static void take_a_tolerance(void *unused) {
+    unsigned closed = 0;
+    (void)unused;
+    begin();
+    learned.values[DECISION_w_max] = (struct policy_value){.is_given = true, .value = 140};
+    learned.closed[learned.closed_count++].bytes = 16 * 3; // by a line of its own
+    decide_take_policy();
+    MUST(decided.w_max == 140);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        closed += decided.closed[i];
+    MUST(closed > 10 && decided.closed[class_of(48)] == 1);
+    MUST(decided.closed[class_of(1152)] == 1); // 1280 is at most 1.4 times 1025
+    learn_publish(&decided);
+    MUST(heap_change_classes());
+    for (size_t bytes = 1; bytes <= CLASS_LARGE_MAX; bytes += bytes / 100 + 1)
+        MUST(class_bytes(class_of(bytes)) * 100 <= bytes * 140 || bytes < 160);
+    MUST(class_bytes(class_of(1025)) > 1152 && class_bytes(class_of(1024)) == 1024);
+}
+
+static void a_tolerance_in_a_file_closes_classes(void **state) {
+    (void)state;
+    child_must_succeed(take_a_tolerance, NULL);
 }
 
 // ---- classes
@@ -198,6 +225,129 @@ static void a_stack_that_is_often_empty_becomes_deeper(void **state) {
     child_must_succeed(move_batches, NULL);
 }
 
+// ---- headroom
+
+// So many blocks of a MiB were copied since the last look.
+static bool copy_later(uint64_t later_ns, unsigned blocks) {
+    seen.grown_blocks += blocks;
+    seen.grown_bytes += blocks * MIB;
+    return step_later(later_ns);
+}
+
+static void copy_much(void *unused) {
+    (void)unused;
+    begin();
+    seen.grown_blocks = 1000; // before the first look
+    seen.grown_bytes = GIB;
+    MUST(!step_later(100 * MS_NS) && decided.headroom_share == REALLOC_HEADROOM_SHARE);
+    MUST(!copy_later(100 * MS_NS, 1) && decided.headroom_share == REALLOC_HEADROOM_SHARE); // little
+    MUST(copy_later(100 * MS_NS, 100) && decided.headroom_share == REALLOC_HEADROOM_SHARE / 2);
+    MUST(!copy_later(100 * MS_NS, 0) && decided.headroom_share == REALLOC_HEADROOM_SHARE / 2);
+    decide_note(seen.now_ns);
+    const struct policy_value *row = &learned.values[DECISION_headroom_share];
+    MUST(row->is_given && row->value == REALLOC_HEADROOM_SHARE / 2 && strcmp(row->evidence.why, "copies") == 0);
+    MUST(!learned.values[DECISION_big_threshold].is_given);
+}
+
+static void copy_between_frequent_looks(void *unused) {
+    (void)unused;
+    begin();
+    step_later(5 * MS_NS);
+    for (unsigned i = 0; i < 3; i++)
+        MUST(!copy_later(5 * MS_NS, 5)); // too short a time
+    MUST(copy_later(5 * MS_NS, 5) && decided.headroom_share == REALLOC_HEADROOM_SHARE / 2);
+}
+
+static void where_much_is_copied_blocks_that_grow_get_more_room(void **state) {
+    (void)state;
+    child_must_succeed(copy_much, NULL);
+    child_must_succeed(copy_between_frequent_looks, NULL);
+}
+
+// ---- parts
+
+// What every part would decide something of.
+static void do_everything(void) {
+    unsigned index = class_of(2048);
+    step_later(100 * MS_NS);
+    for (unsigned i = 0; i < 3; i++) {
+        ask_for(1040, 1000, FEW_BLOCKS);
+        seen.classes[index].refills += 100000;
+        seen.refaulted_bytes += 40 * MIB;
+        seen.allowance_bytes = 40 * MIB;
+        copy_later(100 * MS_NS, 100);
+    }
+    decide_note(seen.now_ns);
+}
+
+static bool is_given(enum decision decision) {
+    return learned.values[decision].is_given;
+}
+
+static void learn_parts_alone(void *list) {
+    options.learn_parts = list;
+    begin();
+    seen.in_use_bytes = 16 * MIB;
+    parts_read();
+    do_everything();
+    MUST(is_given(DECISION_headroom_share) == part_learns(PART_headroom));
+    MUST(is_given(DECISION_allowance_least) == part_learns(PART_memory));
+    MUST((learned.depth_count > 0) == part_learns(PART_depths));
+    MUST((learned.class_count > 0) == part_learns(PART_classes));
+}
+
+static void parts_that_are_off_decide_nothing(void **state) {
+    const char *lists[] = {"", "depths", "classes", "memory", "headroom", "huge", "depths+memory"};
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(lists); i++)
+        child_must_succeed(learn_parts_alone, (void *)(uintptr_t)lists[i]);
+}
+
+// What the file says stays, and this run is no evidence of it.
+static void keep_what_the_file_said(void *unused) {
+    struct evidence evidence = {7, 31, 3, "refaults"};
+    (void)unused;
+    options.learn_parts = "classes";
+    begin();
+    parts_read();
+    learned.values[DECISION_allowance_least] = (struct policy_value){true, 40 * MIB, evidence};
+    learned.values[DECISION_thread_bytes] = (struct policy_value){true, 16 * MIB, evidence};
+    learned.values[DECISION_headroom_share] = (struct policy_value){true, 2, evidence};
+    learned.depths[learned.depth_count++] = (struct policy_depth){4096, 9};
+    decide_take_policy();
+    do_everything();
+    const enum decision kept[] = {DECISION_allowance_least, DECISION_thread_bytes, DECISION_headroom_share};
+    for (unsigned i = 0; i < COUNT_OF(kept); i++)
+        MUST(learned.values[kept[i]].is_given && learned.values[kept[i]].evidence.windows == 0);
+    MUST(learned.values[DECISION_headroom_share].value == 2 && decided.headroom_share == 2);
+    MUST(learned.depth_count == 1 && learned.depths[0].depth == 9);
+}
+
+static void of_parts_that_are_off_the_file_is_right(void **state) {
+    (void)state;
+    child_must_succeed(keep_what_the_file_said, NULL);
+}
+
+static void play_tournaments(void *list) {
+    bool soon;
+    options.learn_parts = list;
+    begin();
+    parts_read();
+    decide_start(&base, DECIDE_ALL, seen.now_ns);
+    for (unsigned i = 0; i < 100; i++) {
+        seen.big_calls += 100;
+        seen.now_ns += TOURNAMENT_WINDOW_NS;
+        decide_step(&seen, &soon);
+    }
+    MUST(soon == part_learns(PART_tournaments));
+}
+
+static void tournaments_are_a_part(void **state) {
+    (void)state;
+    child_must_succeed(play_tournaments, (void *)(uintptr_t) "");
+    child_must_succeed(play_tournaments, (void *)(uintptr_t) "depths");
+}
+
 // ---- what is noted
 
 static void note_nothing(void *unused) {
@@ -254,6 +404,7 @@ static void evidence_of_the_file_is_not_counted_again(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_files_decisions_are_taken_over),
+        cmocka_unit_test(a_tolerance_in_a_file_closes_classes),
         cmocka_unit_test(a_size_whose_class_grows_gets_one_of_its_own),
         cmocka_unit_test(one_whose_class_does_not_grow_gets_it_in_the_next_run),
         cmocka_unit_test(one_that_has_many_blocks_gets_it_when_they_are_gone),
@@ -261,6 +412,10 @@ int main(void) {
         cmocka_unit_test(memory_that_is_needed_again_is_held),
         cmocka_unit_test(memory_that_is_needed_no_more_is_let_go),
         cmocka_unit_test(a_stack_that_is_often_empty_becomes_deeper),
+        cmocka_unit_test(where_much_is_copied_blocks_that_grow_get_more_room),
+        cmocka_unit_test(parts_that_are_off_decide_nothing),
+        cmocka_unit_test(of_parts_that_are_off_the_file_is_right),
+        cmocka_unit_test(tournaments_are_a_part),
         cmocka_unit_test(where_nothing_was_learned_nothing_is_noted),
         cmocka_unit_test(what_the_user_set_is_not_noted_as_learned),
         cmocka_unit_test(evidence_of_the_file_is_not_counted_again),

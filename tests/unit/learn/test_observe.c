@@ -1,7 +1,7 @@
 // What is observed agrees with what the program does, by all threads, living and ended.
 #include "unit/unit.h"
 
-#include "learn/observe.h"
+#include "learn/learn.h"
 #include "unit/heap/heaps.h"
 
 enum { BLOCKS = 3000 };
@@ -54,6 +54,35 @@ static void batches_are_counted(void **state) {
     assert_in_range(after.refills - before.refills, BLOCKS / STACK_MAX_BATCH, BLOCKS);
     assert_in_range(after.flushes - before.flushes, BLOCKS / STACK_MAX_DEPTH, BLOCKS);
     assert_in_range(after.refilled_blocks - before.refilled_blocks, BLOCKS - STACK_MAX_DEPTH, BLOCKS + STACK_MAX_DEPTH);
+}
+
+static void slabs_of_each_class_are_seen(void **state) {
+    unsigned index = class_of(1000);
+    (void)state;
+    size_t other = look()->classes[class_of(5000)].slab_bytes;
+    allocate_many(index, blocks, BLOCKS);
+    assert_in_range(look()->classes[index].slab_bytes, BLOCKS * class_bytes(index), 2 * BLOCKS * class_bytes(index));
+    assert_int_equal(seen.classes[index].slab_bytes % SLICE_BYTES, 0);
+    assert_int_equal(seen.classes[class_of(5000)].slab_bytes, other);
+    release_many(blocks, BLOCKS);
+}
+
+static void *grow_blocks(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < 1000; i++)
+        learn_note_growth(100);
+    return NULL;
+}
+
+static void blocks_that_grow_are_counted_while_something_is_learned(void **state) {
+    (void)state;
+    grow_blocks(NULL);
+    assert_int_equal(look()->grown_blocks, 0);
+    learn_is_on = 1;
+    threads_run(4, grow_blocks);
+    learn_is_on = 0;
+    assert_int_equal(look()->grown_blocks, 4000);
+    assert_int_equal(seen.grown_bytes, 400000);
 }
 
 // ---- several threads
@@ -179,6 +208,8 @@ int main(void) {
         cmocka_unit_test(all_classes_add_up),
         cmocka_unit_test(blocks_that_the_program_has_are_seen),
         cmocka_unit_test(batches_are_counted),
+        cmocka_unit_test(slabs_of_each_class_are_seen),
+        cmocka_unit_test(blocks_that_grow_are_counted_while_something_is_learned),
         cmocka_unit_test(threads_are_counted_while_they_live_and_their_blocks_longer),
         cmocka_unit_test(blocks_freed_by_a_thread_that_only_frees_are_seen),
         cmocka_unit_test(blocks_on_their_way_between_threads_are_nobodys),

@@ -40,16 +40,17 @@ static size_t look_now(size_t in_use_slices) {
 
 static void nothing_is_dense_before_a_look(void *context) {
     (void)context;
-    MUST(!density_is_above(HUGE_SPARSE_SHARE));
+    MUST(!density_is_known() && !density_is_above(HUGE_SPARSE_SHARE));
     open_groups(0, DENSITY_AGE, GROUP_BYTES); // too young
     look_now(HEAP_SLICES);
-    MUST(!density_is_above(HUGE_SPARSE_SHARE));
+    MUST(!density_is_known() && !density_is_above(HUGE_SPARSE_SHARE));
 }
 
 static void looks_see_what_is_touched(void *context) {
     (void)context;
     open_groups(0, 4 * DENSITY_AGE, GROUP_BYTES - GROUP_BYTES / 10);
     look_now(0);
+    MUST(density_is_known());
     MUST(density_is_above(8) && density_is_above(10) && !density_is_above(11));
     open_groups(4 * DENSITY_AGE, 8 * DENSITY_AGE, GROUP_BYTES / 2);
     look_now(0);

@@ -93,6 +93,27 @@ static void no_longer_dense(void *context) {
     MUST(!is_advised(take(1)));
 }
 
+// As what was learned says: the heap was dense in an earlier run.
+static void from_the_first(void *context) {
+    (void)context;
+    DECIDE(huge_least, 0);
+    size_t first = take(1);
+    MUST(first % GROUP_SLICES == 0 && is_advised(first));
+    MUST(runs_count().retained_slices == GROUP_SLICES - 1);
+    fill_up(2 * GROUP_SLICES - 1, SLICE_BYTES);
+    MUST(is_advised(take(1)) && is_advised(take(1)));
+}
+
+// In this one it is not: what a control shows counts for more.
+static void no_longer_dense_from_the_first(void *context) {
+    (void)context;
+    DECIDE(huge_least, 0);
+    fill_up((DENSITY_CONTROL_LEAST + 1) * GROUP_SLICES, 1);
+    MUST(is_advised(0) && !is_advised(DENSITY_CONTROL_LEAST * GROUP_SLICES)); // the control
+    fill_up(2 * DENSITY_CONTROL_LEAST * GROUP_SLICES, 1);
+    MUST(!is_advised(take(1)));
+}
+
 static void one_block(void *context) {
     (void)context;
     size_t first = take(3 * GROUP_SLICES + 1);
@@ -159,6 +180,8 @@ static void is_told_what_fits(void **state) {
     child_must_succeed(dense_heap, NULL);
     child_must_succeed(sparse_heap, NULL);
     child_must_succeed(no_longer_dense, NULL);
+    child_must_succeed(from_the_first, NULL);
+    child_must_succeed(no_longer_dense_from_the_first, NULL);
     child_must_succeed(one_block, NULL);
     child_must_succeed(setting_off, NULL);
     child_must_succeed(setting_on, NULL);
