@@ -125,7 +125,7 @@ def allowed_text(option):
         return f"a size from {size_text(option.allowed[0])} to {size_text(option.allowed[1])}"
     if option.kind == "number":
         return f"a whole number from {option.allowed[0]} to {option.allowed[1]}"
-    return "a path"
+    return "a path or name"
 
 
 def default_text(option):
@@ -259,6 +259,12 @@ that has to be faulted in again, a page purged, and a MiB held for a second, whi
 | **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer | `policy/depths.h` |
 | **DYN**: sizes with a class of their own | where the blocks in use of a class are so much smaller than it that the difference is worth the class; in the running program only while the class grows, else in its next run | `policy/classes.h` |
 | how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in | `policy/retention.h` |
+| room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
+| huge pages from the first page on, in the next run | where the heap was dense, and had 8 MiB or more | `learn/next_run.h` |
+| **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, and no size has a class of its own | `policy/tolerance.h` |
+| mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages`, `headroom_share` | by tournaments of values (ELO), one decision after the other, while the program does what it is about | `learn/tournament.h` |
+
+The option `learn_parts` names those that are at work, so that what each gains can be measured alone.
 
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that

@@ -112,7 +112,7 @@ static void option_say_allowed(struct report *report, const struct option_row *r
         report_number(report, row->maximum);
         break;
     case OPTION_KIND_TEXT:
-        report_text(report, "a path");
+        report_text(report, "a path or name");
         break;
     }
 }

@@ -198,12 +198,41 @@ CLASSES = [16 * step for step in range(1, 17)] + [(256 << power) * (8 + step) //
 @pytest.mark.parametrize("text", [
     "".join(f"close {bytes}\n" for bytes in CLASSES), "class 1024\nclass 1041\nclass 1040\nclass 1040\nclass 1048576\n",
     "thread_bytes 1048576\nall_threads_bytes 1048576\nretain_min 0\nretain_share 1000000\nheadroom_share 1\n",
+    "w_max 140\nhuge_least 0\nhuge_pages 1\n", "w_max 200\nclass 1040\nclose 2048\n",
     "".join(f"depth {bytes} 1\n" for bytes in CLASSES), "".join(f"depth {bytes} 127\n" for bytes in CLASSES)])
 @pytest.mark.parametrize("mode", ["balanced", "learning"])
 def test_odd_decisions_cost_memory_or_speed_but_work(preloaded, checked_library, program, file, text, mode):
     file.write_text(f"hakmem-policy 1\n{text}end\n")
     for bytes in (48, 1040, 20000):
         preloaded(program, bytes, 3000, HAKMEM_POLICY=str(file), HAKMEM_MODE=mode, served_by=checked_library)
+
+
+def classes_of(process):
+    return {row["block_bytes"] for row in json.loads(process.stderr_text)["classes"] if row["out_blocks"] > 0}
+
+
+def test_a_tolerance_in_a_file_closes_classes(preloaded, program, file):
+    file.write_text("hakmem-policy 1\nw_max 140\nhuge_least 0\nend\n")
+    plain = classes_of(preloaded(program, BYTES, BLOCKS, HAKMEM_STATS="json"))
+    told = classes_of(preloaded(program, BYTES, BLOCKS, HAKMEM_POLICY=str(file), HAKMEM_STATS="json"))
+    assert 1152 in plain and 1152 not in told
+    assert any(BYTES <= bytes <= 1.4 * BYTES for bytes in told)
+
+
+# --- parts of the learner ----------------------------------------------------------------------------------------------
+
+
+def test_parts_that_are_off_learn_nothing(learn, file):
+    learn(HAKMEM_LEARN_PARTS="depths+memory")
+    assert "runs 1" in lines_of(file) and not any(line.startswith("class") for line in lines_of(file))
+    learn(HAKMEM_LEARN_PARTS="classes")
+    assert f"class {BYTES}" in lines_of(file)
+
+
+def test_a_part_that_there_is_none_of_gets_one_line(preloaded, program, file):
+    process = preloaded(program, BYTES, BLOCKS, HAKMEM_POLICY=str(file), HAKMEM_LEARN_PARTS="classes+frob", **LEARNS)
+    assert process.stderr_text.count("\n") == 1 and "there is no part 'frob'; there are depths, " in process.stderr_text
+    assert f"class {BYTES}" in lines_of(file)  # the others are at work
 
 
 # --- several processes -------------------------------------------------------------------------------------------------

@@ -1,10 +1,12 @@
 """hakmem policy: what it prints of policy files, its exit statuses, and what it says to files that are none."""
 
 import os
+import re
 
 import pytest
 from hakmem import policies
 from hakmem.cli import app
+from hakmem.commands.policy import REASONS
 from typer.testing import CliRunner
 
 EXAMPLE = """hakmem-policy 1
@@ -15,6 +17,7 @@ seconds 41
 retain_min 33554432 windows=12 gain=31 since=9 why=refaults
 purge_delay 10000 windows=2 why=idle
 retain_share 4
+w_max 140 windows=7 gain=52 since=3 why=slack
 class 1040 windows=4 gain=-102 why=rounding
 close 1280
 depth 4096 48
@@ -56,8 +59,8 @@ def test_a_file_is_read_as_the_library_reads_it(write):
     read = policies.read(write())
     assert (read.program, read.build, read.runs, read.seconds) == ("python3.11", "6f3a0123456789abcdef", 3, 41)
     assert [(line.kind, line.subject, line.value) for line in read.lines] == [
-        ("retain_min", "", 33554432), ("purge_delay", "", 10000), ("retain_share", "", 4), ("class", "", 1040),
-        ("close", "", 1280), ("depth", "4096", 48), ("site", "libpq.so.5+0x1c20", 1048576)]
+        ("retain_min", "", 33554432), ("purge_delay", "", 10000), ("retain_share", "", 4), ("w_max", "", 140),
+        ("class", "", 1040), ("close", "", 1280), ("depth", "4096", 48), ("site", "libpq.so.5+0x1c20", 1048576)]
     assert read.lines[0].evidence == {"windows": "12", "gain": "31", "since": "9", "why": "refaults"}
 
 
@@ -76,7 +79,7 @@ def test_every_decision_has_a_row_that_says_what_it_is(write):
     rows = policies.decisions()
     source = (policies.TREE / "src/policy/decisions.def").read_text()
     assert len(rows) == source.count("\nDECISION(") > 10
-    assert all(row.what and row.unit in ("bytes", "parts", "milliseconds", "choice") for row in rows.values())
+    assert all(row.what and row.unit in ("bytes", "parts", "milliseconds", "choice", "hundredths") for row in rows.values())
 
 
 # --- show, why ---------------------------------------------------------------------------------------------------------
@@ -88,6 +91,7 @@ def test_show_says_what_is_decided_and_what_it_means(invoke, write):
     assert "python3.11, build 6f3a01234567: 3 runs, 41 s" in done.output
     assert row_of(done.output, "retain_min")[1:] == ["32 MiB", "free memory that may always stay resident"]
     assert row_of(done.output, "retain_share")[1] == "1/4" and row_of(done.output, "purge_delay")[1] == "10000 ms"
+    assert row_of(done.output, "w_max")[1] == "1.40 x"
     assert "a size class of its own" in row_of(done.output, "class")[2]
     assert "is closed" in row_of(done.output, "close")[2]
     assert row_of(done.output, "depth of 4 KiB")[1] == "48"
@@ -107,6 +111,20 @@ def test_why_says_since_when_and_what_for(invoke, write):
     assert row_of(done.output, "class")[4] == "-10.2 %" and "smaller than the class" in row_of(done.output, "class")[5]
     assert row_of(done.output, "retain_share")[2:] == ["0 s", "", "", "by hand"]
     assert "ran empty or full" in row_of(done.output, "depth of 4 KiB")[5]
+
+
+REASON = re.compile(r'(?:why|note_value|give_value)\([^;]*?"(\w+)"|evidence\.why, "(\w+)"')
+
+
+def test_every_reason_that_the_library_gives_is_explained(invoke, write):
+    given = set()
+    for source in (policies.TREE / "src/learn").glob("*.c"):
+        given |= {one or other for one, other in REASON.findall(source.read_text())}
+    assert given >= {"refaults", "idle", "depths", "rounding", "copies", "dense", "slack", "tournament"}
+    assert given == set(REASONS)
+    for reason in given:
+        shown = row_of(invoke("why", write(policy(f"retain_min 33554432 why={reason}"))).output, "retain_min")
+        assert len(shown[5].split()) > 2, shown
 
 
 # --- diff --------------------------------------------------------------------------------------------------------------

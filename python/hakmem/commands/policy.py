@@ -26,6 +26,10 @@ REASONS = {
     "idle": "the program slept for long on free memory",
     "depths": "stacks ran empty or full so often that deeper ones cost less than the batches they save",
     "rounding": "many blocks in use were much smaller than the class that served them",
+    "copies": "blocks that grow by small steps were copied so often that room for more steps costs less",
+    "dense": "nearly all pages of the heap were touched: huge pages from the first on waste none",
+    "slack": "classes used little had part-used slabs and stacks that cost more than rounding up to the next would",
+    "tournament": "it won against the other values that were tried in turn while the program ran",
 }
 KINDS = {
     "class": "a size class of its own",
@@ -47,6 +51,8 @@ def _value(line: Line) -> str:
     unit = row.unit if row else "blocks" if line.kind == "depth" else "bytes"
     if unit == "bytes":
         return bytes_text(line.value)
+    if unit == "hundredths":
+        return f"{line.value / 100:.2f} x"
     return f"1/{line.value}" if unit == "parts" else f"{line.value} ms" if unit == "milliseconds" else str(line.value)
 
 

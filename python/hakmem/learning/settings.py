@@ -129,7 +129,7 @@ def grid_in_full() -> list[Setting]:
 PARTS = {
     "cap": ("thread_bytes", "all_threads_bytes", "depth"),
     "dyn": ("class",),
-    "w_max": ("close",),
+    "w_max": ("close", "w_max"),
     "retention": ("retain_min", "retain_share", "allowance_least"),
     "idle": ("purge_delay",),
     "big": ("big_threshold", "fifo_least"),
