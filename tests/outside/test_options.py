@@ -72,7 +72,8 @@ def valid_values(option):
     if option.kind == "choice":
         return [(value, value) for value in option.allowed]
     if option.kind == "text":
-        return [("/tmp/some where,else=there", "/tmp/some where,else=there")]
+        text = "depths+huge" if option.name == "learn_parts" else "/tmp/some where,else=there"
+        return [(text, text)]
     least, most = option.allowed
     values = [(str(number), str(number)) for number in (least, option.default, most)]
     if option.kind == "size":
