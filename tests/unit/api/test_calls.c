@@ -3,6 +3,8 @@
 
 #include "unit/api/calls.h"
 
+#include "learn/learn.h"
+
 static void a_block_holds_what_was_asked_for(void **state) {
     void *blocks[COUNT_OF(sizes)];
     (void)state;
@@ -141,6 +143,22 @@ static void a_block_that_grows_in_small_steps_moves_seldom(void **state) {
     call_free(block);
 }
 
+static void copies_of_growing_blocks_are_counted_while_something_is_learned(void **state) {
+    char *block = call_malloc(1024);
+    (void)state;
+    learn_is_on = 1;
+    uint64_t blocks = observed_grown_blocks, bytes = observed_grown_bytes;
+    block = call_realloc(block, 1040);
+    block = call_realloc(block, 4096); // no small step
+    block = call_realloc(block, 100);
+    learn_is_on = 0;
+    assert_int_equal(observed_grown_blocks, blocks + 1);
+    assert_int_equal(observed_grown_bytes, bytes + 1024);
+    block = call_realloc(block, 120);
+    assert_int_equal(observed_grown_blocks, blocks + 1);
+    call_free(block);
+}
+
 static void realloc_of_null_allocates_and_to_nothing_frees(void **state) {
     (void)state;
     char *block = call_realloc(NULL, 100);
@@ -276,6 +294,7 @@ int main(void) {
         cmocka_unit_test(realloc_keeps_the_content_from_any_size_to_any),
         cmocka_unit_test(realloc_stays_where_the_block_fits_and_moves_where_much_lies_idle),
         cmocka_unit_test(a_block_that_grows_in_small_steps_moves_seldom),
+        cmocka_unit_test(copies_of_growing_blocks_are_counted_while_something_is_learned),
         cmocka_unit_test(realloc_of_null_allocates_and_to_nothing_frees),
         cmocka_unit_test(a_realloc_that_fails_leaves_the_block_as_it_was),
         cmocka_unit_test(a_growing_block_is_copied_rarely),
