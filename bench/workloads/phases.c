@@ -28,6 +28,7 @@
 #define THREADS 4u
 #define MOST_BLOCKS (1u << 18)
 #define RING 4096u
+#define TURN 64u
 #define LOOKS 64u
 
 #define RECORDS 4u
@@ -94,26 +95,29 @@ static void replace(struct worker *worker, uint32_t blocks, uint32_t low, uint32
 }
 
 // A pair's first thread sends blocks of 16 to `most` bytes, the second one frees them; at most `ring_blocks` on their
-// way.
+// way. They tell each other every TURN blocks, so that what is measured is not how fast a word travels between
+// processors.
 static void send_or_take(struct worker *worker, uint64_t blocks, uint32_t most, uint64_t ring_blocks) {
     struct ring *ring = &rings[worker->index / 2];
-    uint64_t random = worker->random;
-    for (uint64_t i = 0; i < blocks; i++) {
+    uint64_t random = worker->random, start = worker->index % 2 == 0 ? ring->head : ring->tail;
+    for (uint64_t at = start; at < start + blocks; at += TURN) {
         if (worker->index % 2 == 0) {
-            size_t bytes = 16 + random_below((uint32_t)random_next(&random), most - 15);
-            void *block = allocate_or_fail(bytes);
-            touch(block, bytes);
-            while (ring->head - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) == ring_blocks)
+            while (at + TURN - __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) > ring_blocks)
                 sched_yield();
-            ring->slots[ring->head % RING] = block;
-            __atomic_store_n(&ring->head, ring->head + 1, __ATOMIC_RELEASE);
+            for (uint64_t i = at; i < at + TURN; i++) {
+                size_t bytes = 16 + random_below((uint32_t)random_next(&random), most - 15);
+                ring->slots[i % RING] = allocate_or_fail(bytes);
+                touch(ring->slots[i % RING], bytes);
+            }
+            __atomic_store_n(&ring->head, at + TURN, __ATOMIC_RELEASE);
         } else {
-            while (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) == ring->tail)
+            while (__atomic_load_n(&ring->head, __ATOMIC_ACQUIRE) < at + TURN)
                 sched_yield();
-            free(ring->slots[ring->tail % RING]);
-            __atomic_store_n(&ring->tail, ring->tail + 1, __ATOMIC_RELEASE);
+            for (uint64_t i = at; i < at + TURN; i++)
+                free(ring->slots[i % RING]);
+            __atomic_store_n(&ring->tail, at + TURN, __ATOMIC_RELEASE);
         }
-        if (worker->index == 0 && i % (blocks / LOOKS + 1) == 0)
+        if (worker->index == 0 && (at - start) / TURN % (blocks / TURN / LOOKS + 1) == 0)
             look();
     }
     worker->random = random;
@@ -179,10 +183,10 @@ static void work(struct worker *worker) {
         replace(worker, 64, 64 << 10, 1 << 20, turns * 10000 / set.threads);
         break;
     case PASS:
-        send_or_take(worker, turns * 200000 / set.threads * 2, 2048, RING);
+        send_or_take(worker, turns * 400000 / set.threads / TURN * TURN, 2048, RING);
         break;
     case TRADE:
-        send_or_take(worker, turns * 20000 / set.threads * 2, 128 << 10, RING / 8);
+        send_or_take(worker, turns * 40000 / set.threads / TURN * TURN, 128 << 10, RING / 8);
         break;
     case BIG:
         replace(worker, 8, 2 << 20, 8 << 20, turns * 700);

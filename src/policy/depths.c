@@ -7,7 +7,6 @@
 #define HELPED_SHARE 4             // doubling helped where at least this part (1/N) of the batches is gone
 #define ANOTHER_RATE 2             // so many times more or less is another situation
 #define IDLE_SHARE 8               // depth goes down where it costs so many times what it saves
-#define LEAST_SHARE 4              // of its default depth a class keeps so much (1/N)
 #define OCCUPIED_SHARE 2           // of a stack's depth so much (1/N) is there in the mean
 #define BUDGET_SHARE 2             // of what is in use so much (1/N) may lie in stacks, by their depths
 #define BUDGET_TURNS 4             // steps from one trial of the budget to the next
@@ -54,7 +53,7 @@ static unsigned limited(unsigned depth) {
 // A class's next depth.
 static unsigned next_depth(const struct depths_seen *seen, struct depth_class *own, unsigned class_index, uint32_t rate,
                            unsigned depth) {
-    unsigned least = (seen->defaults[class_index] + LEAST_SHARE - 1u) / LEAST_SHARE;
+    unsigned least = seen->defaults[class_index];
     uint32_t bytes = seen->class_bytes[class_index], before = own->rate;
     unsigned usual = seen->usual != NULL ? seen->usual[class_index] : 0, in_force = depth > usual ? depth : usual;
     bool helped = rate <= own->rate - own->rate / HELPED_SHARE;
@@ -71,7 +70,9 @@ static unsigned next_depth(const struct depths_seen *seen, struct depth_class *o
         own->depth_before = (uint8_t)depth;
         return limited(2 * in_force);
     }
-    return depth / 2 >= least && is_worth_halving(seen, own, bytes, depth) ? depth / 2 : depth;
+    if (depth <= least || !is_worth_halving(seen, own, bytes, depth))
+        return depth;
+    return depth / 2 > least ? depth / 2 : least;
 }
 
 static size_t within_row(enum decision decision, uint64_t value) {

@@ -3,7 +3,8 @@
 // A stack twice as deep runs empty and full about half as often, if the program's demand wanders as random walks do; a
 // program that needs more than twice as many at a time gains nothing. So depth is doubled where what half of the
 // batches cost is more than what the blocks cost in memory, and taken back where the batches did not become fewer.
-// Where hardly any batch moves, depth goes down again, to a quarter of the default. All classes share one budget; those
+// Where hardly any batch moves, depth goes down again, to the default: what is idle now may be what the program's next
+// phase works with. All classes share one budget; those
 // that gain most for their bytes come first (water-filling, as tcmalloc does between its size classes). The budget is
 // doubled by the same rule: on trial, where a quarter of what all batches cost is more than what stacks hold by now.
 #ifndef POLICY_DEPTHS_H

@@ -117,13 +117,19 @@ static void from_the_deepest_it_goes_back_to_what_it_was(void **state) {
     assert_int_equal(depth_of(CLASS), 94);
 }
 
+// A class whose depth has become another.
+static void deepen(unsigned index, uint32_t bytes, unsigned initial, unsigned depth) {
+    begin_class(index, bytes, initial);
+    program.snapshot.depth[index] = (uint8_t)depth;
+}
+
 static void only_the_deepest_can_be_parked_and_stay_so(void **state) {
     (void)state;
     begin_class(CLASS, 64, STACK_MAX_DEPTH / 2);
     step(CLASS, 10000);
     assert_int_equal(depth_of(CLASS), STACK_MAX_DEPTH);
-    begin_class(CLASS, PARK_MOST_BYTES, STACK_MAX_DEPTH);
-    begin_class(OTHER, PARK_MOST_BYTES + 16, STACK_MAX_DEPTH); // is not parked
+    deepen(CLASS, PARK_MOST_BYTES, STACK_MAX_DEPTH / 2, STACK_MAX_DEPTH);
+    deepen(OTHER, PARK_MOST_BYTES + 16, STACK_MAX_DEPTH / 2, STACK_MAX_DEPTH); // is not parked
     step(OTHER, 10000);
     for (unsigned i = 0; i < 10; i++)
         step(CLASS, 0);
@@ -156,25 +162,26 @@ static void unused_classes_stay_as_they_are(void **state) {
     assert_int_equal(depth_of(CLASS_FIRST), 77);
 }
 
-static void idle_classes_go_down_to_a_quarter(void **state) {
-    static const struct {
-        unsigned depth, least;
-    } rows[] = {{64, 16}, {24, 6}, {23, 11}, {12, 3}, {8, 2}, {4, 1}, {3, 1}, {2, 1}, {1, 1}};
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+static void idle_classes_go_down_to_the_default(void **state) {
+    static const unsigned depths[] = {100, 64, 24, 12, 4, 3};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(depths); i++) {
         begin(state);
-        begin_class(OTHER, 40960, rows[i].depth);
+        begin_class(OTHER, 40960, 3);
+        program.snapshot.depth[OTHER] = (uint8_t)depths[i];
         step(OTHER, 10); // it was used once
         for (unsigned k = 0; k < 50; k++)
             step(OTHER, 0);
-        assert_int_equal(depth_of(OTHER), rows[i].least);
-        assert_int_equal(program.snapshot.batch[OTHER], (rows[i].least + 1) / 2);
+        assert_int_equal(depth_of(OTHER), 3);
+        assert_int_equal(program.snapshot.batch[OTHER], depths[i] > 3 ? 2 : program.snapshot.batch[OTHER]);
         assert_int_equal(step(OTHER, 0), 0);
     }
 }
 
 static void an_idle_class_that_is_used_again_deepens_again(void **state) {
     (void)state;
-    begin_class(OTHER, 40960, 24);
+    begin_class(OTHER, 40960, 6);
+    program.snapshot.depth[OTHER] = 24;
     step(OTHER, 100);
     for (unsigned k = 0; k < 50; k++)
         step(OTHER, 0);
@@ -256,12 +263,6 @@ static void without_threads_nothing_is_decided(void **state) {
 }
 
 // ---- the budget
-
-// A class whose depth has become another.
-static void deepen(unsigned index, uint32_t bytes, unsigned initial, unsigned depth) {
-    begin_class(index, bytes, initial);
-    program.snapshot.depth[index] = (uint8_t)depth;
-}
 
 static void the_budget_grows_as_depths_have_grown(void **state) {
     (void)state;
@@ -361,7 +362,7 @@ static void depths_must_be_valid(void) {
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         if (program.bytes[i] == 0)
             continue;
-        unsigned least = (program.defaults[i] + 3u) / 4;
+        unsigned least = program.defaults[i];
         assert_in_range(snapshot->depth[i], least, STACK_MAX_DEPTH);
         assert_int_equal(snapshot->batch[i], (snapshot->depth[i] + 1) / 2);
     }
@@ -403,7 +404,7 @@ int main(void) {
         cmocka_unit_test_setup(only_the_deepest_can_be_parked_and_stay_so, begin),
         cmocka_unit_test_setup(another_rate_is_another_trial, begin),
         cmocka_unit_test_setup(unused_classes_stay_as_they_are, begin),
-        cmocka_unit_test_setup(idle_classes_go_down_to_a_quarter, begin),
+        cmocka_unit_test_setup(idle_classes_go_down_to_the_default, begin),
         cmocka_unit_test_setup(an_idle_class_that_is_used_again_deepens_again, begin),
         cmocka_unit_test_setup(it_finds_the_best_depth, begin),
         cmocka_unit_test_setup(memory_has_its_price, begin),
