@@ -88,6 +88,8 @@
 
 #include "sample/sizes.c"
 
+#include "sample/lives.c"
+
 #include "heap/cells.c"
 
 #include "heap/sampling.c"

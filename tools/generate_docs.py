@@ -211,6 +211,11 @@ threads (by the clock in a process that has confined itself, where the system ca
 Not in it, since no clock is read there: what the calls inside a window take more than others (`learn_windows` of 512 calls
 each), and the looks at the clock themselves, one in 32 slow calls.
 
+Where something is learned ([policy.md](policy.md)), `short_lived_permille` says how many of a thousand bytes that were asked for
+in sampling windows were freed again within 256 calls of their thread, and `lifetimes` has a row for each kind of size, two kinds a
+doubling: `least_bytes`, the smallest size; `freed`, blocks by the calls between request and free (0, 1, 2 to 3, 4 to 7, … 128 to
+255); `kept`, those that lived on.
+
 ## Each size class
 
 One entry for each class that was used: `block_bytes`, its block size; `out_blocks`, blocks the program has; `cached_blocks`,
@@ -249,7 +254,8 @@ Threads that come by when a look is due (every 10 ms at first, up to 500 ms late
 the time, while a heap grows 1/50) add up
 what all threads have counted where blocks move in bulk. Sizes come from *sampling windows*: for 512 calls, every 20 ms, a
 thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing is added to the
-fast path; a thread that never leaves its stacks is not seen.
+fast path; a thread that never leaves its stacks is not seen. One thread at a time also follows the blocks that it asks for in
+the first half of its window: those that it frees within 256 calls are short-lived.
 
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
 that has to be faulted in again, a page purged, and a MiB held for a second, which is worth 20 microseconds.

@@ -68,10 +68,13 @@ static void *take_small(size_t bytes, uintptr_t site) {
     bool zeroed;
     uint64_t begin = learn_begin();
     struct heap *heap = heap_enter(); // H6
-    if (UNLIKELY(heap != NULL && heap_is_sampling(heap)))
+    bool sampled = heap != NULL && heap_is_sampling(heap);
+    if (UNLIKELY(sampled))
         sizes_note(bytes);
     unsigned class_index = open_class(class_of(bytes), site);
     void *block = LIKELY(class_index != CLASS_NONE) ? heap_refill(class_index) : take_big(bytes, 1, site, &zeroed);
+    if (UNLIKELY(sampled) && class_index != CLASS_NONE)
+        heap_note_request(heap, block, bytes);
     heap_leave(heap);
     learn_look(begin);
     return block;
@@ -139,13 +142,16 @@ static void *take_zeroed(size_t bytes, uintptr_t site, bool *zeroed) {
     if (block != NULL || !heap_process_start())
         return block;
     struct heap *heap = heap_enter(); // H6
-    if (UNLIKELY(heap != NULL && heap_is_sampling(heap) && bytes <= CLASS_LARGE_MAX))
+    bool sampled = heap != NULL && heap_is_sampling(heap) && bytes <= CLASS_LARGE_MAX;
+    if (UNLIKELY(sampled))
         sizes_note(bytes);
     unsigned class_index = bytes <= CLASS_LARGE_MAX ? open_class(class_of_large(bytes), site) : CLASS_NONE;
     if (class_index != CLASS_NONE)
         block = heap_refill_zeroed(class_index, zeroed);
     else
         block = take_big(bytes, 1, site, zeroed);
+    if (UNLIKELY(sampled) && class_index != CLASS_NONE)
+        heap_note_request(heap, block, bytes);
     heap_leave(heap);
     learn_look(0);
     return block;

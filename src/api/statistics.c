@@ -10,6 +10,7 @@
 #include "learn/publish.h"
 #include "region/meta.h"
 #include "region/runs.h"
+#include "sample/lives.h"
 #include "sys/fault.h"
 #include "sys/options.h"
 #include "sys/os.h"
@@ -215,6 +216,31 @@ static void json_site(struct report *report, const struct site *site) {
     report_member(report, "cached_blocks", site->blocks, "}");
 }
 
+// What sampling windows saw, where something is learned: a row for each kind of size that has any.
+static void json_lifetimes(struct report *report) {
+    const char *separator = "\n";
+    report_text(report, "  ");
+    report_member(report, "short_lived_permille", lives_short_permille(), ",\n  \"lifetimes\": [");
+    for (unsigned kind = 0; kind < SIZES_KINDS; kind++) {
+        uint64_t counts[LIVES_SPANS], all = 0;
+        for (unsigned i = 0; i < LIVES_SPANS; i++)
+            all += counts[i] = load_relaxed(&lives_by_kind[kind][i]);
+        if (all == 0)
+            continue;
+        report_text(report, separator);
+        report_text(report, "    {");
+        report_member(report, "least_bytes", sizes_kind_least_bytes(kind), ", \"freed\": [");
+        for (unsigned i = 0; i < LIVES_SPAN_KEPT; i++) {
+            report_text(report, i == 0 ? "" : ", ");
+            report_number(report, counts[i]);
+        }
+        report_text(report, "], ");
+        report_member(report, "kept", counts[LIVES_SPAN_KEPT], "}");
+        separator = ",\n";
+    }
+    report_text(report, "\n  ]");
+}
+
 void statistics_say_json(struct report *report) {
     struct hakmem_stats full;
     struct field fields[FIELDS_MOST];
@@ -248,7 +274,8 @@ void statistics_say_json(struct report *report) {
         report_text(report, i == 0 ? "\n" : ",\n");
         json_site(report, &sums.big_sites[i]);
     }
-    report_text(report, "\n  ]");
+    report_text(report, "\n  ],\n");
+    json_lifetimes(report);
     learning_say_json(report, &told);
     report_text(report, "\n}\n");
     statistics_end(heap);

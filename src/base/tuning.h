@@ -263,6 +263,10 @@
 // A sampling window of a thread, in calls, and how often: some 50 microseconds every 20 milliseconds are 1/400.
 #define SAMPLE_CALLS 512
 #define SAMPLE_NS (20 * MS_NS)
+// Of a window, the calls for which its blocks are followed: what is asked for before the other half ends, so that as
+// many as can be have as long as can be.
+#define LIVES_CALLS (SAMPLE_CALLS / 2)
+#define LIVES_MOST (SAMPLE_CALLS - LIVES_CALLS)
 #define SAMPLE_FIRST_WINDOWS 4 // of a thread that come at once
 // One currency for all decisions: nanoseconds of processor time. A page fault with its zeroed page, a purged page (its
 // share of a system call), a batch moved by the cold path, and holding one MiB for a second: a GiB held costs two

@@ -2,6 +2,7 @@
 #include "heap/registry.h"
 #include "heap/sampling.h"
 #include "heap/transfer.h"
+#include "sample/lives.h"
 #include "sys/options.h"
 
 unsigned heap_stack_blocks(const struct heap *heap, unsigned class_index) {
@@ -176,6 +177,7 @@ static void heap_take_back_own(struct heap *heap, void *block, unsigned class_in
 
 // Y2.
 static NOINLINE void heap_take_back_in_window(struct heap *heap, void *block, unsigned class_index) {
+    lives_note_free(heap, block, heap->window_calls);
     if (heap_view_of(heap, block) == class_index && heap_window_push(heap, class_index, block))
         return;
     heap_show_tops(heap);

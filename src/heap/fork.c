@@ -15,6 +15,7 @@
 #include "heap/transfer.h"
 #include "region/meta.h"
 #include "region/runs.h"
+#include "sample/lives.h"
 
 // The other threads' heaps.
 static void for_each_other(void (*act)(struct heap *heap)) {
@@ -106,6 +107,7 @@ static void forget_changes(void) {
 // A heap whose thread did not come along.
 static void take_over(struct heap *dead) {
     bool whole = load_relaxed(&dead->gate) == GATE_SHUT;
+    lives_drop(dead);
     if (whole)
         note_stacks(dead);
     store_relaxed(&dead->gate, GATE_OUTSIDE);

@@ -2,6 +2,7 @@
 #include "heap/registry.h"
 #include "heap/transfer.h"
 #include "region/meta.h"
+#include "sample/lives.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
@@ -76,6 +77,7 @@ void registry_forget_stacks(struct heap *heap) {
         if (heap->classes[i].passes_on)
             heap->classes[i].passes_on = false;
     store_relaxed(&heap->window_calls, 0u); // others read it
+    lives_drop(heap);
     heap->stacks_granted = 0;
     heap->stack_look = 0;
     heap->granted_bytes = 0;

@@ -2,6 +2,7 @@
 #include "heap/sampling.h"
 
 #include "heap/registry.h"
+#include "sample/lives.h"
 
 void heap_show_tops(struct heap *heap) {
     if (!heap_is_sampling(heap))
@@ -33,21 +34,31 @@ void heap_open_window(struct heap *heap, unsigned calls) {
     store_relaxed(&heap->tops_shown, 1u);
     store_relaxed(&heap->window_calls, calls);
     heap_hide_tops(heap);
+    lives_begin(heap);
+}
+
+static void window_close(struct heap *heap, unsigned calls_left) {
+    heap_show_tops(heap);
+    store_relaxed(&heap->window_calls, 0u);
+    lives_end(heap, calls_left);
 }
 
 void heap_end_window(struct heap *heap) {
-    if (!heap_is_sampling(heap))
-        return;
-    heap_show_tops(heap);
-    store_relaxed(&heap->window_calls, 0u);
+    if (heap_is_sampling(heap))
+        window_close(heap, heap->window_calls);
 }
 
 // The window's last call ends it.
 static void window_count(struct heap *heap) {
     if (heap->window_calls == 1)
-        heap_end_window(heap);
+        window_close(heap, 0);
     else
         store_relaxed(&heap->window_calls, heap->window_calls - 1);
+}
+
+void heap_note_request(const struct heap *heap, const void *block, size_t bytes) {
+    if (block != NULL)
+        lives_note_request(heap, block, bytes, heap->window_calls);
 }
 
 void *heap_window_pop(struct heap *heap, unsigned class_index) {

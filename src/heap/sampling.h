@@ -20,6 +20,8 @@ INTERNAL void heap_open_window(struct heap *heap, unsigned calls);
 INTERNAL void heap_end_window(struct heap *heap);
 // A block of the class from the real stack; NULL: it is empty. In a window.
 INTERNAL void *heap_window_pop(struct heap *heap, unsigned class_index);
+// A slab's block (or NULL: there was no memory) was taken for a request of so many bytes that began in a window.
+INTERNAL void heap_note_request(const struct heap *heap, const void *block, size_t bytes);
 // Puts a block onto the real stack; false: it is full. In a window.
 INTERNAL bool heap_window_push(struct heap *heap, unsigned class_index, void *block);
 // Around all that moves batches (Y3); nothing where there is no window.

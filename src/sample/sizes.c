@@ -11,3 +11,9 @@ void sizes_fade(void) {
             shared_add(&sizes_seen[i], -(seen - seen / 2)); // others add meanwhile
     }
 }
+
+size_t sizes_kind_least_bytes(unsigned kind) {
+    unsigned doubling = kind / 2;
+    size_t steps = (size_t)1 << doubling;
+    return (steps + kind % 2 * (steps / 2) - 1) * BLOCK_ALIGN;
+}

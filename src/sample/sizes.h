@@ -33,5 +33,7 @@ ALWAYS_INLINE void sizes_note(size_t bytes) {
 
 // Takes half of each count away.
 INTERNAL void sizes_fade(void);
+// The smallest request of a kind.
+INTERNAL size_t sizes_kind_least_bytes(unsigned kind);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "api/statistics.h"
 #include "region/runs.h"
+#include "sample/lives.h"
 #include "unit/api/calls.h"
 
 enum { BLOCKS = 1000 };
@@ -341,6 +342,25 @@ static void figures_are_exact_again_when_threads_have_ended(void **state) {
     assert_int_equal(stats_now().threads, 1);
 }
 
+static void lifetimes_are_listed_by_kinds_of_size(void **state) {
+    (void)state;
+    assert_non_null(strstr(said_by(statistics_say_json), "\"short_lived_permille\": 0,\n  \"lifetimes\": [\n  ],\n"));
+    lives_followed[sizes_entry(64)] = 10;
+    lives_kept[sizes_entry(64)] = 4;
+    for (unsigned i = 0; i < LIVES_SPANS; i++)
+        lives_by_kind[sizes_kind(64)][i] = i;
+    lives_by_kind[sizes_kind(1000)][LIVES_SPAN_KEPT] = 7;
+    const char *json = said_by(statistics_say_json);
+    expect_sound_json(json);
+    assert_non_null(strstr(json, "\"short_lived_permille\": 600,"));
+    assert_non_null(strstr(json, "{\"least_bytes\": 48, \"freed\": [0, 1, 2, 3, 4, 5, 6, 7, 8], \"kept\": 9},\n"));
+    assert_non_null(
+        strstr(json, "{\"least_bytes\": 752, \"freed\": [0, 0, 0, 0, 0, 0, 0, 0, 0], \"kept\": 7}\n  ],\n"));
+    memset(lives_followed, 0, sizeof lives_followed);
+    memset(lives_kept, 0, sizeof lives_kept);
+    memset(lives_by_kind, 0, sizeof lives_by_kind);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocated_bytes_are_those_of_the_programs_blocks),
@@ -351,6 +371,7 @@ int main(void) {
         cmocka_unit_test(a_shorter_struct_is_filled_as_far_as_it_goes),
         cmocka_unit_test(blocks_that_went_home_by_an_outbox_are_out_no_more),
         cmocka_unit_test(json_and_text_have_every_field_and_every_counter),
+        cmocka_unit_test(lifetimes_are_listed_by_kinds_of_size),
         cmocka_unit_test(a_class_appears_once_it_was_used),
         cmocka_unit_test(xml_lists_the_sizes_that_are_kept),
         cmocka_unit_test(at_the_end_they_are_told_where_the_options_say),

@@ -6,7 +6,7 @@
 #include "unit/heap/heaps.h"
 
 #include "heap/sampling.h"
-#include "sample/sizes.h"
+#include "sample/lives.h"
 
 #define MOST_STAMPED_BYTES (200 * KIB)
 
@@ -32,9 +32,12 @@ UNUSED static void *ask(size_t bytes) {
     if (block != NULL)
         return block;
     struct heap *heap = heap_enter();
-    if (heap != NULL && heap_is_sampling(heap))
+    bool sampled = heap != NULL && heap_is_sampling(heap);
+    if (sampled)
         sizes_note(bytes);
     block = heap_refill(class_of(bytes));
+    if (sampled)
+        heap_note_request(heap, block, bytes);
     heap_leave(heap);
     MUST(block != NULL);
     return block;

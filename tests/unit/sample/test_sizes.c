@@ -40,6 +40,17 @@ static void counts_tell_apart_what_classes_could(void **state) {
     assert_int_equal(size_class_bytes_of_entry(CLASS_MAP_COUNT - 1), CLASS_LARGE_MAX);
 }
 
+static void kinds_begin_where_the_one_before_ends(void **state) {
+    (void)state;
+    for (size_t bytes = 0; bytes <= CLASS_LARGE_MAX; bytes++) {
+        unsigned kind = sizes_kind(bytes);
+        if (sizes_kind_least_bytes(kind) > bytes || sizes_kind(sizes_kind_least_bytes(kind)) != kind)
+            fail_msg("%zu bytes are of kind %u", bytes, kind);
+    }
+    for (unsigned kind = 2; kind < SIZES_KINDS; kind++)
+        assert_int_equal(sizes_kind(sizes_kind_least_bytes(kind) - 1), kind == 2 ? 0 : kind - 1);
+}
+
 static void counts_are_what_was_noted(void **state) {
     static uint32_t expected[CLASS_MAP_COUNT];
     struct random random = random_start();
@@ -116,6 +127,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_size_is_counted_where_its_class_is_looked_up),
         cmocka_unit_test(counts_tell_apart_what_classes_could),
+        cmocka_unit_test(kinds_begin_where_the_one_before_ends),
         cmocka_unit_test_setup(counts_are_what_was_noted, forget),
         cmocka_unit_test_setup(fading_takes_half_and_ends_at_nothing, forget),
         cmocka_unit_test_setup(threads_lose_no_count, forget),

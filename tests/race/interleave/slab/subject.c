@@ -26,6 +26,10 @@
 
 #include "slab/put.c"
 
+#include "sample/sizes.c"
+
+#include "sample/lives.c"
+
 #include "heap/cells.c"
 
 #include "heap/sampling.c"
