@@ -255,7 +255,7 @@ the time, while a heap grows 1/50) add up
 what all threads have counted where blocks move in bulk. Sizes come from *sampling windows*: for 512 calls, every 20 ms, a
 thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing is added to the
 fast path; a thread that never leaves its stacks is not seen. One thread at a time also follows the blocks that it asks for in
-the first half of its window: those that it frees within 256 calls are short-lived.
+the first half of its window: those that it frees within 256 calls are short-lived, and tell nothing of the blocks in use.
 
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
 that has to be faulted in again, a page purged, and a MiB held for a second, which is worth 20 microseconds.
@@ -263,7 +263,7 @@ that has to be faulted in again, a page purged, and a MiB held for a second, whi
 | what | how it is decided | code |
 |---|---|---|
 | **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer | `policy/depths.h` |
-| **DYN**: sizes with a class of their own | where the blocks in use of a class are so much smaller than it that the difference is worth the class; in the running program only while the class grows, else in its next run | `policy/classes.h` |
+| **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while the class grows, else in its next run | `policy/classes.h` |
 | how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in | `policy/retention.h` |
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | huge pages from the first page on, in the next run | where the heap was dense, and had 8 MiB or more | `learn/next_run.h` |

@@ -13,7 +13,7 @@
 #include "policy/headroom.h"
 #include "policy/retention.h"
 #include "policy/tolerance.h"
-#include "sample/sizes.h"
+#include "sample/lives.h"
 #include "sys/options.h"
 #include "sys/os.h"
 
@@ -238,17 +238,18 @@ static bool adopt_waiting(const uint8_t *class_of, const uint64_t *blocks) {
 
 // What windows have seen, as the policy wants it.
 static struct size_report report_sizes(const struct observation *seen, const uint8_t *grows, const uint64_t *blocks) {
-    static uint32_t bytes[CLASS_MAP_COUNT], counts[CLASS_MAP_COUNT], sizes[CLASS_END];
+    static uint32_t bytes[CLASS_MAP_COUNT], counts[CLASS_MAP_COUNT], kept[CLASS_MAP_COUNT], sizes[CLASS_END];
     static uint8_t classes[CLASS_MAP_COUNT];
     for (unsigned i = 0; i < CLASS_MAP_COUNT; i++) {
         bytes[i] = (uint32_t)size_class_bytes_of_entry(i);
         counts[i] = load_relaxed(&sizes_seen[i]);
+        kept[i] = load_relaxed(&lives_kept[i]);
         classes[i] = load_relaxed(&class_map[i]);
     }
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         sizes[i] = (uint32_t)class_bytes(i);
-    return (struct size_report){CLASS_MAP_COUNT, bytes, counts,        classes,           sizes,
-                                blocks,          grows, seen->threads, seen->in_use_bytes};
+    return (struct size_report){CLASS_MAP_COUNT, bytes,  counts, kept,          classes,
+                                sizes,           blocks, grows,  seen->threads, seen->in_use_bytes};
 }
 
 static bool decide_classes(const struct observation *seen) {
@@ -271,6 +272,7 @@ static bool decide_classes(const struct observation *seen) {
     if (all - seen_when_faded > SIZES_FADE_SEEN) {
         seen_when_faded = all;
         sizes_fade();
+        lives_fade();
     }
     return adopted;
 }

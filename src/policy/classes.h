@@ -5,6 +5,10 @@
 // and blocks in the stacks of each thread that uses it. And blocks stay where they are: a class of its own for the
 // sizes of one that does not grow would stand beside what that has, whose slabs drain slowly. So a running program gets
 // it while the class grows; the next run has it from the start.
+//
+// What sizes the blocks in use have is not known; what sizes are asked for is. Blocks that are freed at once are hardly
+// ever among those in use, however many are asked for: so the requests count whose blocks lived on, where enough of a
+// class are known, else all.
 #ifndef POLICY_CLASSES_H
 #define POLICY_CLASSES_H
 
@@ -16,6 +20,7 @@ struct size_report {
     unsigned entries;        // sizes that are told apart, ascending
     const uint32_t *bytes;   // the largest request of each
     const uint32_t *seen;    // requests in sampling windows
+    const uint32_t *kept;    // those of them whose blocks lived on; NULL: not known
     const uint8_t *class_of; // the class that serves each
     const uint32_t *class_bytes;
     const uint64_t *class_blocks; // of the class that the program has now

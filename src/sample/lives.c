@@ -92,6 +92,16 @@ void lives_end(const void *owner, unsigned calls_left) {
     lives_drop(owner);
 }
 
+void lives_fade(void) {
+    for (unsigned i = 0; i < CLASS_MAP_COUNT; i++) {
+        uint32_t followed = load_relaxed(&lives_followed[i]), kept = load_relaxed(&lives_kept[i]);
+        if (followed > 0)
+            shared_add(&lives_followed[i], -(followed - followed / 2)); // its owner adds meanwhile
+        if (kept > 0)
+            shared_add(&lives_kept[i], -(kept - kept / 2)); // as above
+    }
+}
+
 unsigned lives_short_permille(void) {
     uint64_t asked = 0, kept = 0;
     for (unsigned i = 0; i < CLASS_MAP_COUNT; i++) {

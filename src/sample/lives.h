@@ -10,7 +10,8 @@
 
 #include "sample/sizes.h"
 
-// By entry, as sizes_seen: blocks that were followed, and those of them that were kept. Relaxed: hints.
+// By entry, as sizes_seen: blocks that were followed, and those of them that were kept; less what lives_fade took
+// away. Relaxed: hints.
 SHARED uint32_t lives_followed[CLASS_MAP_COUNT];
 SHARED uint32_t lives_kept[CLASS_MAP_COUNT];
 
@@ -39,6 +40,8 @@ INTERNAL void lives_drop(const void *owner);
 INTERNAL void lives_note_request(const void *owner, const void *block, size_t bytes, unsigned calls_left);
 // It frees one, any, while so many are left with this one.
 INTERNAL void lives_note_free(const void *owner, const void *block, unsigned calls_left);
+// Takes half of each count by entry away.
+INTERNAL void lives_fade(void);
 // Of the bytes that were asked for in blocks that were followed, how many of a thousand were freed again: short-lived.
 // 0: nothing was followed.
 INTERNAL unsigned lives_short_permille(void);

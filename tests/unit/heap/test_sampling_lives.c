@@ -2,6 +2,7 @@
 // and that what is kept tells of the blocks in use what requests do not.
 #include "unit/unit.h"
 
+#include "policy/classes.h"
 #include "unit/heap/stamped.h"
 
 static int start_lives(void **state) {
@@ -228,10 +229,33 @@ static void expect_the_mix_of_what_lasts(void) {
         fail_msg("chi square %.1f of what was kept", sum);
 }
 
+// The size that is chosen by what is known, and what it really would save.
+static uint32_t choose_size(const uint32_t *kept, uint64_t *really_saved) {
+    static uint32_t bytes[CLASS_MAP_COUNT], class_sizes[CLASS_END];
+    static uint64_t blocks[CLASS_END];
+    struct size_choice choice;
+    struct size_report report = {CLASS_MAP_COUNT, bytes,  sizes_seen, kept, class_map,
+                                 class_sizes,     blocks, NULL,       1,    16 * MIB};
+    for (unsigned i = 0; i < CLASS_MAP_COUNT; i++)
+        bytes[i] = (uint32_t)size_class_bytes_of_entry(i);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        class_sizes[i] = (uint32_t)class_bytes(i);
+    blocks[class_of(sizes_of_one[0])] = lasting + SHORT;
+    assert_true(classes_choose(&report, &choice));
+    *really_saved = 0;
+    for (unsigned i = 1; i < SIZES && sizes_of_one[i] <= choice.bytes; i++)
+        *really_saved += asked[i] * (class_bytes(class_of(sizes_of_one[0])) - choice.bytes);
+    return choice.bytes;
+}
+
 static void what_is_kept_shows_the_sizes_of_blocks_in_use(void **state) {
+    uint64_t by_requests, by_lives;
     (void)state;
     run_program();
     expect_the_mix_of_what_lasts();
+    assert_int_equal(choose_size(NULL, &by_requests), 1040); // which nearly none of the blocks in use have
+    assert_int_equal(choose_size(lives_kept, &by_lives), 1120);
+    assert_true(by_requests == 0 && by_lives == lasting * 32);
 }
 
 #define EACH(test) cmocka_unit_test_setup_teardown(test, start_lives, end_lives)

@@ -5,7 +5,7 @@
 #include "learn/decide.h"
 #include "learn/parts.h"
 #include "learn/publish.h"
-#include "sample/sizes.h"
+#include "sample/lives.h"
 #include "sys/options.h"
 
 enum { BLOCKS = 50000, FEW_BLOCKS = 7000 };
@@ -147,6 +147,39 @@ static void grow_fast(void *unused) {
 static void one_that_has_many_blocks_gets_it_when_they_are_gone(void **state) {
     (void)state;
     child_must_succeed(grow_fast, NULL);
+}
+
+// Most requests are for 1040 bytes, freed at once; what lives on has 1104.
+static void grow_beside_what_is_freed(void *unused) {
+    (void)unused;
+    begin();
+    seen.in_use_bytes = 16 * MIB;
+    for (unsigned i = 0; i < DYN_LEAST_SEEN; i++)
+        shared_add(&lives_kept[sizes_entry(1104)], 1u);
+    for (unsigned i = 0; i < 1000; i++)
+        sizes_note(1104);
+    ask_for(1040, 9000, FEW_BLOCKS);
+    MUST(step_later(10 * MS_NS));
+    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1104 && has_spare(1104));
+}
+
+static void the_size_that_lives_on_gets_the_class(void **state) {
+    (void)state;
+    child_must_succeed(grow_beside_what_is_freed, NULL);
+}
+
+static void see_much(void *unused) {
+    (void)unused;
+    begin();
+    shared_add(&lives_kept[sizes_entry(1104)], 101u);
+    ask_for(1040, SIZES_FADE_SEEN + 1, 0);
+    step_later(10 * MS_NS);
+    MUST(sizes_seen[sizes_entry(1040)] == SIZES_FADE_SEEN / 2 && lives_kept[sizes_entry(1104)] == 50);
+}
+
+static void what_was_seen_long_ago_counts_less(void **state) {
+    (void)state;
+    child_must_succeed(see_much, NULL);
 }
 
 static void ask_for_little(void *unused) {
@@ -408,6 +441,8 @@ int main(void) {
         cmocka_unit_test(a_size_whose_class_grows_gets_one_of_its_own),
         cmocka_unit_test(one_whose_class_does_not_grow_gets_it_in_the_next_run),
         cmocka_unit_test(one_that_has_many_blocks_gets_it_when_they_are_gone),
+        cmocka_unit_test(the_size_that_lives_on_gets_the_class),
+        cmocka_unit_test(what_was_seen_long_ago_counts_less),
         cmocka_unit_test(what_saves_little_gets_none),
         cmocka_unit_test(memory_that_is_needed_again_is_held),
         cmocka_unit_test(memory_that_is_needed_no_more_is_let_go),

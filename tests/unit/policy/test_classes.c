@@ -9,7 +9,7 @@ enum { SIZES = 64, CLASSES = 8 };
 // A report and what it points to.
 struct sizes {
     struct size_report report;
-    uint32_t bytes[SIZES], seen[SIZES];
+    uint32_t bytes[SIZES], seen[SIZES], kept[SIZES];
     uint8_t class_of[SIZES];
     uint32_t class_bytes[CLASSES];
     uint64_t class_blocks[CLASSES];
@@ -25,6 +25,7 @@ static int begin(void **state) {
     sizes.report = (struct size_report){
         .bytes = sizes.bytes,
         .seen = sizes.seen,
+        .kept = sizes.kept,
         .class_of = sizes.class_of,
         .class_bytes = sizes.class_bytes,
         .class_blocks = sizes.class_blocks,
@@ -62,15 +63,24 @@ static uint64_t model_resident(uint32_t block_bytes, uint32_t bytes) {
     return resident;
 }
 
-// What a class at the size `cut` would save of the blocks in use, which are asked for as the requests seen were.
+// The counts that tell of the blocks in use of a class.
+static const uint32_t *model_counts(const struct size_report *report, unsigned class_index) {
+    uint64_t kept = 0;
+    for (unsigned i = 0; i < report->entries && report->kept != NULL; i++)
+        kept += report->class_of[i] == class_index ? report->kept[i] : 0;
+    return kept >= DYN_LEAST_SEEN ? report->kept : report->seen;
+}
+
+// What a class at the size `cut` would save of the blocks in use, which have sizes as what was counted.
 static uint64_t model_saved(const struct size_report *report, unsigned cut) {
     unsigned class_index = report->class_of[cut];
+    const uint32_t *counts = model_counts(report, class_index);
     uint64_t saved = 0, seen = 0;
     for (unsigned i = 0; i < report->entries; i++) {
         if (report->class_of[i] != class_index)
             continue;
-        seen += report->seen[i];
-        for (unsigned k = 0; i <= cut && k < report->seen[i]; k++) {
+        seen += counts[i];
+        for (unsigned k = 0; i <= cut && k < counts[i]; k++) {
             uint64_t now = model_resident(report->class_bytes[class_index], report->bytes[i]);
             uint64_t then = model_resident(report->bytes[cut], report->bytes[i]);
             saved += now > then ? now - then : 0;
@@ -113,6 +123,10 @@ static void report_at_random(struct random *random) {
     sizes.report.in_use_bytes = random_below(random, (size_t)1 << random_below(random, 34));
     if (random_below(random, 4) == 0)
         sizes.report.class_grows = NULL;
+    for (unsigned i = 0; i < sizes.report.entries; i++)
+        sizes.kept[i] = (uint32_t)random_below(random, sizes.seen[i] + 1);
+    if (random_below(random, 4) == 0)
+        sizes.report.kept = NULL;
 }
 
 static void the_size_is_chosen_that_saves_most(void **state) {
@@ -225,6 +239,35 @@ static void the_part_of_the_requests_counts(void **state) {
     assert_true(choice.saved_bytes == all / 2);
 }
 
+static void what_is_freed_at_once_does_not_count(void **state) {
+    (void)state;
+    one_size(10000); // as by the requests
+    sizes.kept[1] = DYN_LEAST_SEEN - 1;
+    assert_true(choose());
+    sizes.kept[1] = DYN_LEAST_SEEN; // as they are
+    assert_false(choose());
+    sizes.report.kept = NULL; // not known
+    assert_true(choose());
+    sizes.report.kept = sizes.kept;
+    sizes.kept[0] = DYN_LEAST_SEEN;
+    assert_true(choose());
+    assert_int_equal(choice.saved_bytes, 10000 * 112 / 2);
+    sizes.seen[1] = 100 * DYN_LEAST_SEEN; // whatever else was asked for
+    assert_true(choose());
+    assert_int_equal(choice.saved_bytes, 10000 * 112 / 2);
+}
+
+static void each_class_is_judged_by_what_is_known_of_it(void **state) {
+    (void)state;
+    one_size(10000);
+    sizes.kept[1] = 1000;
+    add_class(2, 2304, 5000);
+    add_size(2, 2064, DYN_LEAST_SEEN);
+    add_size(2, 2304, 0);
+    assert_true(choose());
+    assert_true(choice.class_index == 2 && choice.saved_bytes == 5000 * 240);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_size_is_chosen_that_saves_most, begin),
@@ -236,6 +279,8 @@ int main(void) {
         cmocka_unit_test_setup(small_sizes_have_classes_of_their_own_already, begin),
         cmocka_unit_test_setup(whole_pages_save_whole_pages_only, begin),
         cmocka_unit_test_setup(the_part_of_the_requests_counts, begin),
+        cmocka_unit_test_setup(what_is_freed_at_once_does_not_count, begin),
+        cmocka_unit_test_setup(each_class_is_judged_by_what_is_known_of_it, begin),
     };
     return cmocka_run_group_tests_name("classes", tests, NULL, NULL);
 }

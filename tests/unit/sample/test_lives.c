@@ -254,7 +254,37 @@ static void threads_own_windows_in_turn(void **state) {
     expect_counts(10 * owned, 5 * owned);
 }
 
+static void *own_or_fade(void *number) {
+    if ((uintptr_t)number < OWNERS)
+        return own_in_turn(number);
+    while (load_relaxed(&at_work) > 0) {
+        lives_fade();
+        MUST(load_relaxed(&lives_followed[sizes_entry(BYTES)]) <= 10 * OWNERS * 20000); // nor less than nothing
+        MUST(lives_short_permille() <= 1000);
+    }
+    return NULL;
+}
+
+static void fading_meanwhile_takes_no_more_than_there_is(void **state) {
+    (void)state;
+    lives_drop(&owner);
+    store_relaxed(&at_work, (uint32_t)OWNERS);
+    threads_run(OWNERS + 1, own_or_fade);
+}
+
 // ---- what is made of it
+
+static void fading_takes_half(void **state) {
+    (void)state;
+    lives_followed[7] = 11;
+    lives_kept[7] = 5;
+    lives_followed[CLASS_MAP_COUNT - 1] = 1;
+    lives_fade();
+    assert_int_equal(lives_followed[7], 5);
+    assert_int_equal(lives_kept[7], 2);
+    assert_int_equal(lives_followed[CLASS_MAP_COUNT - 1], 0);
+    lives_drop(&owner);
+}
 
 static void the_short_lived_share_is_one_of_bytes(void **state) {
     (void)state;
@@ -282,6 +312,8 @@ int main(void) {
         cmocka_unit_test_setup(a_window_has_one_owner, begin),
         cmocka_unit_test_setup(of_a_window_that_is_dropped_nothing_is_counted, begin),
         cmocka_unit_test_setup(threads_own_windows_in_turn, begin),
+        cmocka_unit_test_setup(fading_meanwhile_takes_no_more_than_there_is, begin),
+        cmocka_unit_test_setup(fading_takes_half, begin),
         cmocka_unit_test_setup(the_short_lived_share_is_one_of_bytes, begin),
     };
     return cmocka_run_group_tests_name("lives", tests, start, NULL);
