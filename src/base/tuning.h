@@ -267,7 +267,6 @@
 // many as can be have as long as can be.
 #define LIVES_CALLS (SAMPLE_CALLS / 2)
 #define LIVES_MOST (SAMPLE_CALLS - LIVES_CALLS)
-#define SAMPLE_FIRST_WINDOWS 4 // of a thread that come at once
 // One currency for all decisions: nanoseconds of processor time. A page fault with its zeroed page, a purged page (its
 // share of a system call), a batch moved by the cold path, and holding one MiB for a second: a GiB held costs two
 // hundredths of a processor.

@@ -85,7 +85,7 @@ static void act(enum evolution_act what) {
         cycle.shows_frozen = false;
         return;
     case EVOLUTION_KEEP_OLD:
-        decided = cycle.frozen;
+        decide_give_up(&cycle.frozen);
         break;
     case EVOLUTION_KEEP_NEW:
         decide_settle();

@@ -299,6 +299,16 @@ void decide_settle(void) {
 
 void decide_anew(void) {
     tournament_reset();
+    depths_settle(&decider.depths);
+    decider.stable = decided;
+}
+
+void decide_give_up(const struct snapshot *before) {
+    decided = *before;
+    decider.stable = decided;
+    depths_settle(&decider.depths);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        decider.work[i].moved = decider.work[i].by_depth = 0;
 }
 
 bool decide_step(const struct observation *seen, bool *soon) {

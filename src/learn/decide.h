@@ -27,6 +27,8 @@ INTERNAL void decide_hold(const struct observation *seen);
 // LEARN has ended: what was being tried is settled; or it begins anew.
 INTERNAL void decide_settle(void);
 INTERNAL void decide_anew(void);
+// What was decided since is worse than this, and gone.
+INTERNAL void decide_give_up(const struct snapshot *before);
 // Brings `learned` up to date, for its file.
 INTERNAL void decide_note(uint64_t now_ns);
 

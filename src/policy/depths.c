@@ -102,6 +102,18 @@ static void choose_budget(const struct depths_seen *seen, const struct depth_bud
     snapshot->all_threads_bytes = within_row(DECISION_all_threads_bytes, budget);
 }
 
+// Ends the trials of classes, as they are.
+static void settle_classes(struct depths *state) {
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        if (state->classes[i].trial == DEPTH_TRIED)
+            state->classes[i].trial = DEPTH_IDLE;
+}
+
+void depths_settle(struct depths *state) {
+    settle_classes(state);
+    state->budget = (struct depth_budget){0};
+}
+
 // Doubles the budget on trial, or settles the trial. True: it was one of that, and what batches cost says nothing about
 // depths.
 static bool try_budget(const struct depths_seen *seen, struct depth_budget *own, uint64_t cost_ns, unsigned steps) {
@@ -159,6 +171,8 @@ unsigned depths_step(struct depths *state, const struct depths_seen *seen, struc
         cost_ns += batches_ns(rates[i], seen->class_bytes[i]);
     }
     bool is_about_budget = try_budget(seen, &state->budget, cost_ns, ++state->steps);
+    if (is_about_budget) // what it changed would be credited to them
+        settle_classes(state);
     for (unsigned i = CLASS_FIRST; i < CLASS_END && !is_about_budget; i++) {
         if (seen->class_bytes[i] == 0 || seen->batches[i] == 0) // nobody uses it
             continue;

@@ -59,4 +59,7 @@ struct depths_seen {
 // Changes depths, batches and budgets of the snapshot; returns how many classes changed.
 INTERNAL unsigned depths_step(struct depths *state, const struct depths_seen *seen, struct snapshot *snapshot);
 
+// Ends all trials: what they changed stays or has gone, but nothing is judged by it; the budget is the default's.
+INTERNAL void depths_settle(struct depths *state);
+
 #endif

@@ -2,31 +2,12 @@
 // process: a program's decisions are made once.
 #include "unit/unit.h"
 
-#include "learn/decide.h"
 #include "learn/parts.h"
-#include "learn/publish.h"
 #include "sample/lives.h"
 #include "sys/options.h"
+#include "unit/learn/deciding.h"
 
 enum { BLOCKS = 50000, FEW_BLOCKS = 7000 };
-static struct snapshot base;
-static struct observation seen;
-
-static void begin(void) {
-    MUST(heap_process_start());
-    heap_default_snapshot(&base);
-    seen.now_ns = SECOND_NS;
-    seen.threads = 1;
-    seen.in_use_bytes = 64 * MIB;
-    decide_start(&base, DECIDE_USUAL, seen.now_ns);
-}
-
-static bool step_later(uint64_t later_ns) {
-    bool soon;
-    seen.now_ns += later_ns;
-    return decide_step(&seen, &soon);
-}
-
 static bool has_spare(uint32_t bytes) {
     for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++)
         if (decided.spare_bytes[i] == bytes)

@@ -162,7 +162,7 @@ static void tell_of_looks(void *unused) {
     MUST(told.look_ns > 0 && told.look_ns < told.run_ns && told.run_ns <= os_now_ns() - begin_ns);
     MUST(told.history.row_count == told.looks);
     const struct history_row *last = &told.history.rows[told.looks - 1];
-    MUST(last->at_ns < told.run_ns && last->in_use_bytes > 0 && last->batches > 0 && last->stacked_bytes > 0);
+    MUST(last->at_ns < told.run_ns && last->in_use_bytes > 0 && last->batches > 0);
     MUST(last->thread_bytes == DECIDED(thread_bytes) && last->big_threshold == BIG_THRESHOLD_BYTES);
 }
 

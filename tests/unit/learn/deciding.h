@@ -1,0 +1,29 @@
+// A program of which observations are invented, for tests of what is decided. Each test is a process: a program's
+// decisions are made once.
+#ifndef HAKMEM_TESTS_DECIDING_H
+#define HAKMEM_TESTS_DECIDING_H
+
+#include "unit/unit.h"
+
+#include "learn/decide.h"
+#include "learn/publish.h"
+
+UNUSED static struct snapshot base;
+UNUSED static struct observation seen;
+
+UNUSED static void begin(void) {
+    MUST(heap_process_start());
+    heap_default_snapshot(&base);
+    seen.now_ns = SECOND_NS;
+    seen.threads = 1;
+    seen.in_use_bytes = 64 * MIB;
+    decide_start(&base, DECIDE_USUAL, seen.now_ns);
+}
+
+UNUSED static bool step_later(uint64_t later_ns) {
+    bool soon;
+    seen.now_ns += later_ns;
+    return decide_step(&seen, &soon);
+}
+
+#endif
