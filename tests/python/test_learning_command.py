@@ -132,7 +132,7 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
     chosen = one.store.chosen["stationary/x"]
     assert {"only-dyn", "without-dyn", "only-retention", "without-retention", "learning-big"} <= set(chosen)
     assert "only-cap" not in chosen and "class" not in one.store.learned["stationary/x", "without-dyn"]["program.policy"]
-    assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", "idle"}
+    assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", *settings.PARTS_OFF}
     given = dict(program.runs)["learning-big"]
     assert given == {"HAKMEM_MODE": "learning", "HAKMEM_BIG_THRESHOLD": "32m"}
 

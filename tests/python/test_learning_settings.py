@@ -114,3 +114,9 @@ def test_what_was_learned_is_named_as_a_file_or_a_folder(tmp_path):
     (tmp_path / "one.policy").touch()
     assert settings.learned_from("learned", tmp_path / "one.policy")["HAKMEM_POLICY"].endswith("one.policy")
     assert settings.learned_from("learned", tmp_path)["HAKMEM_POLICY"].endswith("/")
+
+
+def test_parts_of_the_learner_are_those_that_it_has():
+    source = (places.TREE / "src/learn/parts.h").read_text()
+    names = re.findall(r" PART\((\w+)\)", source.partition("enum part")[0])
+    assert names == list(settings.ALL_LEARNERS)

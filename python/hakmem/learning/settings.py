@@ -137,9 +137,17 @@ PARTS = {
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
     "realloc": ("headroom_share",),
 }
-# What keeps a part from being learned while a program runs: an option that the user has set stays as it is, also at its
-# default. Parts that no option keeps from it are left out.
-PARTS_OFF = {"idle": {"HAKMEM_PURGE_DELAY": "0"}}
+# The learner's own names of parts that decide while a program runs (src/learn/parts.h); others decide for its next run,
+# or in mode research alone.
+_LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "realloc": "headroom"}
+ALL_LEARNERS = ("depths", "classes", "memory", "headroom", "huge", "tolerance", "tournaments", "sites")
+# What keeps a part from being learned while a program runs. An option that the user has set stays as it is, also at its
+# default.
+PARTS_OFF = {
+    "idle": {"HAKMEM_PURGE_DELAY": "0"},
+    **{part: {"HAKMEM_LEARN_PARTS": "+".join(name for name in ALL_LEARNERS if name != own)}
+       for part, own in _LEARNERS.items()},
+}
 _NOT_DECISIONS = ("hakmem-policy", "program", "build", "runs", "seconds", "end")
 
 
