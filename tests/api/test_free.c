@@ -63,7 +63,8 @@ static void the_usable_size_is_near_the_size_asked_for(void **state) {
     for (size_t size = 1; size < 8 * MIB; size += 1 + size / 50) {
         void *block = call.malloc(size);
         assert_non_null(block);
-        assert_true(call.usable_size(block) <= size + 64 + size / 3);
+        size_t more = size > 128 * KIB ? size : size / 3; // a large one that is at hand may serve, two classes above
+        assert_true(call.usable_size(block) <= size + 64 + more);
         call.free(block);
     }
 }
