@@ -42,6 +42,8 @@
 
 #include "policy/elo.c"
 
+#include "policy/ucb.c"
+
 #include "policy/classes.c"
 
 #include "policy/depths.c"

@@ -289,6 +289,15 @@
 #define SIZES_FADE_SEEN 65536
 // A window of the tournament of big thresholds: some hundred blocks of a program that is busy with such.
 #define TOURNAMENT_WINDOW_NS (20 * MS_NS)
+// Site rules by UCB1: by how much an arm must be better, in how many rounds of how many plays, one after the other:
+// noise alone is that rarely. After how many plays it is over, some five seconds of windows; and the rest then, for
+// what was found out to pay for the search.
+#define UCB_GAIN_PERCENT 8
+#define UCB_ROUNDS 3
+#define UCB_ROUND_PLAYS 4
+#define UCB_SURE_ERRORS 4
+#define UCB_MOST_PLAYS 128
+#define UCB_REST_NS (180 * SECOND_NS)
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
 #define LOCK_SPINS 64 // tries before sleeping: about a critical section's length
