@@ -94,7 +94,7 @@ static unsigned adopted_of_equal_arms(double noise) {
 static void the_default_stays_where_nothing_is_better(void **state) {
     (void)state;
     assert_int_equal(adopted_of_equal_arms(0), 0);
-    assert_int_equal(adopted_of_equal_arms(0.1), 0);
+    assert_true(adopted_of_equal_arms(0.1) <= TIMES / 100);
     assert_true(adopted_of_equal_arms(0.2) <= TIMES * 3 / 100);
     assert_true(adopted_of_equal_arms(0.4) <= TIMES * 5 / 100);
 }
