@@ -1,7 +1,8 @@
-// The table of site rules: open addressing, never more than half full, rules never go.
+// The table of site rules: open addressing, never more than half full, places are never given away.
 #include "big/routes.h"
 
 #define ROUTE_SLOTS (2 * ROUTES_MOST)
+#define ROUTE_DROPPED SIZE_MAX // E3
 
 INTERNAL size_t routes_least_bytes = SIZE_MAX;
 
@@ -27,6 +28,16 @@ static struct route *route_find(uintptr_t site) {
     return &routes[slot];
 }
 
+// Relaxed, as E1 allows: who sees the one before looks in vain, or not at all, until he sees this one.
+static void find_least(void) {
+    size_t least = SIZE_MAX;
+    for (unsigned i = 0; i < ROUTE_SLOTS; i++) {
+        size_t threshold = load_relaxed(&routes[i].site) != 0 ? load_relaxed(&routes[i].threshold_bytes) : SIZE_MAX;
+        least = threshold < least ? threshold : least;
+    }
+    store_relaxed(&routes_least_bytes, least);
+}
+
 bool routes_set(uintptr_t site, size_t threshold_bytes) {
     struct route *route = route_find(site);
     bool is_new = load_relaxed(&route->site) == 0;
@@ -35,12 +46,21 @@ bool routes_set(uintptr_t site, size_t threshold_bytes) {
     route_count += is_new;
     store_relaxed(&route->threshold_bytes, threshold_bytes); // E1
     store_release(&route->site, site);                       // release: the size comes before; pairs with routes_find
-    if (threshold_bytes < load_relaxed(&routes_least_bytes))
-        store_relaxed(&routes_least_bytes, threshold_bytes); // a hint
+    find_least();
     return true;
+}
+
+void routes_drop(uintptr_t site) {
+    struct route *route = route_find(site);
+    if (site == 0 || load_relaxed(&route->site) != site)
+        return;
+    store_relaxed(&route->threshold_bytes, ROUTE_DROPPED); // E1: who looks now has the size before, or none
+    find_least();
 }
 
 size_t routes_find(uintptr_t site, size_t otherwise) {
     const struct route *route = route_find(site);
-    return load_acquire(&route->site) == site ? load_relaxed(&route->threshold_bytes) : otherwise; // acquire: as above
+    bool is_there = load_acquire(&route->site) == site; // acquire: as above
+    size_t threshold = is_there ? load_relaxed(&route->threshold_bytes) : ROUTE_DROPPED;
+    return threshold != ROUTE_DROPPED ? threshold : otherwise;
 }

@@ -4,6 +4,8 @@
 //     rule, or the size before. That costs speed alone (P1).
 // E2. A call site is seen only where the cold path runs. So classes that a rule may concern keep the constant stack
 //     while there is one (heap_grant_stack).
+// E3. A rule that is dropped keeps its place, with a size that says so. Who finds it has what calls without a rule
+//     have; with the last one the classes get their stacks back.
 #ifndef BIG_ROUTES_H
 #define BIG_ROUTES_H
 
@@ -16,6 +18,8 @@ SHARED size_t routes_least_bytes;
 // Adds a rule or changes it: blocks that the call returning to `site` asks for are big from so many bytes on. False:
 // there is no room for another one. By one thread at a time.
 INTERNAL bool routes_set(uintptr_t site, size_t threshold_bytes);
+// Ends a rule; its place stays the site's. By the same thread at a time.
+INTERNAL void routes_drop(uintptr_t site);
 // The rule of a call site; `otherwise` where it has none.
 INTERNAL size_t routes_find(uintptr_t site, size_t otherwise);
 

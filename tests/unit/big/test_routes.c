@@ -39,12 +39,30 @@ static void a_rule_can_be_changed(void **state) {
     assert_int_equal(routes_threshold(0x99, MIB, 32 * MIB), 32 * MIB); // below the least of all
 }
 
+static void with_the_last_rule_nothing_is_looked_up_any_more(void **state) {
+    (void)state;
+    assert_true(routes_set(0x98, MIB));
+    assert_true(routes_least_bytes == MIB);
+    routes_drop(0x98);
+    assert_int_equal(routes_find(0x98, 32 * MIB), 32 * MIB); // as if there had never been one
+    assert_true(routes_least_bytes == 2 * MIB);
+    routes_drop(0x97); // nobody's
+    routes_drop(0);
+    routes_drop(0x99);
+    routes_drop(0x4711);
+    assert_true(routes_least_bytes == SIZE_MAX);
+    assert_true(routes_set(0x4711, 2 * MIB) && routes_set(0x98, 3 * MIB)); // they come back to their places
+    assert_int_equal(routes_find(0x98, 1), 3 * MIB);
+    assert_int_equal(routes_find(0x99, 1), 1);
+    assert_true(routes_least_bytes == 2 * MIB);
+}
+
 static void the_table_has_room_for_so_many_and_no_more(void **state) {
     unsigned set = 0;
     (void)state;
     for (uintptr_t site = 0x10000; site < 0x10000 + 10 * ROUTES_MOST; site += 8)
         set += routes_set(site, site);
-    assert_int_equal(set, ROUTES_MOST - 2); // those of the tests before
+    assert_int_equal(set, ROUTES_MOST - 3); // those of the tests before
     for (uintptr_t site = 0x10000; site < 0x10000 + 10 * ROUTES_MOST; site += 8) {
         size_t found = routes_find(site, 1);
         assert_true(found == (site < 0x10000 + 8 * (uintptr_t)set ? site : 1));
@@ -58,6 +76,7 @@ int main(void) {
         cmocka_unit_test(without_rules_nothing_is_looked_up),
         cmocka_unit_test(a_call_with_a_rule_gets_a_mapping_and_others_a_run),
         cmocka_unit_test(a_rule_can_be_changed),
+        cmocka_unit_test(with_the_last_rule_nothing_is_looked_up_any_more),
         cmocka_unit_test(the_table_has_room_for_so_many_and_no_more),
     };
     return cmocka_run_group_tests_name("routes", tests, start, NULL);
