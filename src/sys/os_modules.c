@@ -7,6 +7,7 @@
 struct module_search {
     const char *name;
     const char *program;
+    uintptr_t address;
     uintptr_t base;
 };
 
@@ -16,11 +17,14 @@ static const char *name_without_folders(const char *path) {
 }
 
 // The executable comes first, and without a name.
+static const char *module_name(const struct dl_phdr_info *info, const char *program) {
+    return info->dlpi_name[0] != '\0' ? name_without_folders(info->dlpi_name) : program;
+}
+
 static int module_visit(struct dl_phdr_info *info, size_t size, void *context) {
     struct module_search *search = context;
     (void)size;
-    const char *name = info->dlpi_name[0] != '\0' ? name_without_folders(info->dlpi_name) : search->program;
-    bool found = strcmp(name, search->name) == 0;
+    bool found = strcmp(module_name(info, search->program), search->name) == 0;
     // A program that is linked to a fixed place has no base: its addresses are offsets already.
     search->base = found ? (uintptr_t)info->dlpi_addr : search->base;
     return found;
@@ -29,8 +33,35 @@ static int module_visit(struct dl_phdr_info *info, size_t size, void *context) {
 bool os_find_module(const char *name, uintptr_t *base) {
     char program[256];
     os_program_name(program, sizeof program);
-    struct module_search search = {name, program, 0};
+    struct module_search search = {name, program, 0, 0};
     bool found = dl_iterate_phdr(module_visit, &search) != 0;
     *base = search.base;
     return found;
+}
+
+static int module_visit_addresses(struct dl_phdr_info *info, size_t size, void *context) {
+    struct module_search *search = context;
+    (void)size;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || search->address - (uintptr_t)info->dlpi_addr - part->p_vaddr >= part->p_memsz)
+            continue;
+        search->name = module_name(info, search->program); // of memory that stays while the module does
+        search->base = (uintptr_t)info->dlpi_addr;
+        return 1;
+    }
+    return 0;
+}
+
+bool os_find_module_of(uintptr_t address, char *name, size_t size, uintptr_t *base) {
+    char program[256];
+    os_program_name(program, sizeof program);
+    struct module_search search = {"", program, address, 0};
+    bool found = dl_iterate_phdr(module_visit_addresses, &search) != 0;
+    size_t length = strlen(search.name);
+    if (!found || length >= size)
+        return false;
+    memcpy(name, search.name, length + 1);
+    *base = search.base;
+    return true;
 }

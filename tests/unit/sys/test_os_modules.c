@@ -34,11 +34,36 @@ static void what_is_not_loaded_is_not_found(void **state) {
     assert_false(os_find_module("/usr/lib/x86_64-linux-gnu/libc.so.6", &base));
 }
 
+static void an_address_says_where_it_lies(void **state) {
+    char name[256], expected[256];
+    uintptr_t base, found;
+    (void)state;
+    os_program_name(expected, sizeof expected);
+    assert_true(os_find_module_of((uintptr_t)an_address_says_where_it_lies, name, sizeof name, &base));
+    assert_string_equal(name, expected);
+    assert_true(os_find_module(name, &found) && found == base);
+    assert_true(os_find_module_of((uintptr_t)gnu_get_libc_version, name, sizeof name, &base));
+    assert_string_equal(name, "libc.so.6");
+    assert_true(os_find_module(name, &found) && found == base);
+}
+
+static void what_lies_in_no_module_or_has_too_long_a_name_is_not_found(void **state) {
+    char name[10];
+    uintptr_t base;
+    (void)state;
+    assert_false(os_find_module_of((uintptr_t)&base, name, sizeof name, &base)); // on the stack
+    assert_false(os_find_module_of(0, name, sizeof name, &base));
+    assert_true(os_find_module_of((uintptr_t)gnu_get_libc_version, name, sizeof "libc.so.6", &base));
+    assert_false(os_find_module_of((uintptr_t)gnu_get_libc_version, name, sizeof "libc.so.6" - 1, &base));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_executable_is_found_by_its_name),
         cmocka_unit_test(a_library_is_found_by_its_file_name),
         cmocka_unit_test(what_is_not_loaded_is_not_found),
+        cmocka_unit_test(an_address_says_where_it_lies),
+        cmocka_unit_test(what_lies_in_no_module_or_has_too_long_a_name_is_not_found),
     };
     return cmocka_run_group_tests_name("os_modules", tests, NULL, NULL);
 }
