@@ -88,6 +88,7 @@
 
 #include "big/big.c"
 
+#include "sample/callers.c"
 #include "sample/sizes.c"
 
 #include "sample/lives.c"

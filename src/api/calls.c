@@ -22,13 +22,18 @@ void *call_no_memory(void) {
 // The slab class that serves a request; CLASS_NONE: none does, it is closed (big_threshold), or the site has a rule.
 static unsigned open_class(unsigned class_index, uintptr_t site) {
     size_t bytes = class_bytes(class_index);
-    return bytes < routes_threshold(site, bytes, DECIDED(big_threshold)) ? class_index : CLASS_NONE;
+    if (bytes >= routes_threshold(site, bytes, DECIDED(big_threshold)))
+        return CLASS_NONE;
+    if (UNLIKELY(bytes >= BIG_LEAST_BYTES))
+        learn_note_caller(site, bytes);
+    return class_index;
 }
 
 // A block above the slab classes.
 static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) {
     if (bytes > PTRDIFF_MAX)
         return NULL;
+    learn_note_caller(site, bytes);
     uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     struct kept *kept = heap != NULL ? &heap->kept : NULL;

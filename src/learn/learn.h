@@ -8,6 +8,7 @@
 #include "learn/history.h"
 #include "learn/observe.h"
 #include "policy/policy.h"
+#include "sample/callers.h"
 #include "sys/os.h"
 
 // What learning did in this process; a fork child begins anew.
@@ -25,7 +26,7 @@ struct learn_told {
 
 // 0: nothing is learned (any more). Relaxed: a hint to the threads.
 SHARED uint32_t learn_is_on;
-// 1: calls for big blocks are timed, for the tournament. As above.
+// 1: calls for big blocks are timed, and their sites noted, for the tournament and for site rules. As above.
 SHARED uint32_t learn_times_big;
 
 // Reads mode, profile and policy file, once; after heap_process_start.
@@ -68,6 +69,12 @@ ALWAYS_INLINE void learn_note_growth(size_t bytes) {
         return;
     shared_add(&observed_grown_blocks, (uint64_t)1);
     shared_add(&observed_grown_bytes, (uint64_t)bytes);
+}
+
+// A block of at least BIG_LEAST_BYTES was asked for.
+ALWAYS_INLINE void learn_note_caller(uintptr_t site, size_t bytes) {
+    if (UNLIKELY(load_relaxed(&learn_times_big) != 0))
+        callers_note(site, bytes);
 }
 
 // It has ended.
