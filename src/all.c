@@ -133,6 +133,8 @@
 
 #include "learn/tournament.c"
 
+#include "learn/rules.c"
+
 #include "learn/decide.c"
 
 #include "learn/history.c"

@@ -264,6 +264,7 @@ that has to be faulted in again, a page purged, and a MiB held for a second, whi
 |---|---|---|
 | **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer | `policy/depths.h` |
 | **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while the class grows, else in its next run | `policy/classes.h` |
+| **site rules**: from which size on the blocks of one call have mappings of their own; in mode research alone | the busiest calls, one after the other, play thresholds beside the default in paired windows (UCB1); adopted is what is 8 % better three times in a row, then the call rests for 180 seconds. A rule of the file stays | `policy/ucb.h` |
 | how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in | `policy/retention.h` |
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | huge pages from the first page on, in the next run | where the heap was dense, and had 8 MiB or more | `learn/next_run.h` |

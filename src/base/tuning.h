@@ -298,6 +298,14 @@
 #define UCB_SURE_ERRORS 4
 #define UCB_MOST_PLAYS 128
 #define UCB_REST_NS (180 * SECOND_NS)
+// The busiest call sites play, so many at most, that have asked for so much of late. A window counts in which the site
+// asked for a few blocks, and that was at most so many times as long as wanted; a site that so many windows in a row
+// did not count for gives its turn up.
+#define RULES_SITES 8
+#define RULES_LEAST_BYTES (64 * MIB)
+#define RULES_WINDOW_BYTES (4 * MIB)
+#define RULES_LONG_WINDOWS 3
+#define RULES_IDLE_WINDOWS 16
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
 #define LOCK_SPINS 64 // tries before sleeping: about a critical section's length

@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "learn/next_run.h"
 #include "learn/parts.h"
+#include "learn/rules.h"
 #include "learn/tournament.h"
 #include "policy/classes.h"
 #include "policy/depths.h"
@@ -311,9 +312,19 @@ void decide_give_up(const struct snapshot *before) {
         decider.work[i].moved = decider.work[i].by_depth = 0;
 }
 
+// What costs much to compare: site rules while no tournament is played, whose arms hold for all sites. True: one of
+// them is.
+static bool play(const struct observation *seen) {
+    if (part_learns(PART_tournaments) && tournament_step(seen, &decided)) {
+        rules_pause();
+        return true;
+    }
+    return part_learns(PART_sites) && rules_step(seen, DECIDED(big_threshold)); // the user may have decided that
+}
+
 bool decide_step(const struct observation *seen, bool *soon) {
     decider.steps++;
-    *soon = decider.reach == DECIDE_ALL && part_learns(PART_tournaments) && tournament_step(seen, &decided);
+    *soon = decider.reach == DECIDE_ALL && play(seen);
     decide_hold(seen);
     if (part_learns(PART_depths))
         decide_depths(seen);
@@ -364,4 +375,8 @@ void decide_note(uint64_t now_ns) {
         if (place_of(learned.classes, learned.class_count, decider.later[i].bytes) == learned.class_count)
             learned.classes[learned.class_count++] = decider.later[i];
     next_run_decide(&learned);
+}
+
+void decide_note_sites(void) {
+    rules_add_to(&learned, decider.start_ns);
 }

@@ -31,5 +31,7 @@ INTERNAL void decide_anew(void);
 INTERNAL void decide_give_up(const struct snapshot *before);
 // Brings `learned` up to date, for its file.
 INTERNAL void decide_note(uint64_t now_ns);
+// The same of site rules, once learning has ended: without locks, since modules are named under the dynamic linker's.
+INTERNAL void decide_note_sites(void);
 
 #endif

@@ -253,8 +253,10 @@ void learn_end(void) {
     }
     if (mine != NULL)
         heap_leave(mine);
-    if (has_learned)
-        file_write(&learned); // nobody changes it any more
+    if (!has_learned)
+        return;
+    decide_note_sites();
+    file_write(&learned); // nobody changes it any more
 }
 
 void learn_tell(struct learn_told *told) {

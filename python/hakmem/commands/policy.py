@@ -25,6 +25,7 @@ REASONS = {
     "refaults": "memory that had gone back was needed again soon: holding it costs less than faulting it in",
     "idle": "the program slept for long on free memory",
     "depths": "stacks ran empty or full so often that deeper ones cost less than the batches they save",
+    "ucb1": "in paired windows the call's blocks cost less this way than by the default, three times in a row",
     "rounding": "many blocks in use were much smaller than the class that served them",
     "copies": "blocks that grow by small steps were copied so often that room for more steps costs less",
     "dense": "nearly all pages of the heap were touched: huge pages from the first on waste none",

@@ -1,0 +1,205 @@
+// Site rules in a running process.
+#include "learn/rules.h"
+
+#include <string.h>
+
+#include "big/routes.h"
+#include "policy/ucb.h"
+#include "sample/callers.h"
+#include "sys/os.h"
+
+#define ARMS_MOST (CALLERS_RANGES + 1) // and the default
+_Static_assert(ARMS_MOST <= UCB_ARMS_MOST, "all of them play");
+
+struct rule {
+    uintptr_t site;              // 0: free
+    size_t arm_bytes[ARMS_MOST]; // thresholds of the arms; 0 is that of arm 0: no rule
+    struct ucb ucb;
+    size_t adopted_bytes; // threshold; 0: none
+    uint64_t adopted_ns;
+};
+
+static struct {
+    struct rule rules[RULES_SITES];
+    struct rule *playing;    // NULL: nobody is
+    struct observation last; // at the window's beginning; now_ns 0: no window
+    uint64_t last_bytes;     // that the site had asked for then
+    size_t big_threshold;    // and what held for others
+    unsigned idle_windows;   // in a row
+    uint64_t next_fade_ns;
+} player;
+
+static void force(const struct rule *rule, size_t threshold) {
+    if (threshold == 0)
+        routes_drop(rule->site);
+    else
+        routes_set(rule->site, threshold);
+}
+
+static void force_arm(const struct rule *rule) {
+    force(rule, rule->arm_bytes[ucb_arm_now(&rule->ucb)]);
+}
+
+// --- Who plays -------------------------------------------------------------------------------------------------------
+
+// Ranges, of those a site asks for, whose blocks are mappings where that is the threshold.
+static uint32_t mapped_ranges(uint32_t ranges, size_t threshold) {
+    uint32_t mapped = 0;
+    for (unsigned i = 0; i < CALLERS_RANGES; i++)
+        mapped |= callers_range_bytes[i] >= threshold ? ranges & 1u << i : 0;
+    return mapped;
+}
+
+// Lists the thresholds that differ for the site. Of those that do the same it is the largest: fewer size classes lose
+// their stacks. Returns how many, the default among them.
+static unsigned list_arms(size_t *bytes, uint32_t ranges, size_t big_threshold) {
+    uint32_t standard = mapped_ranges(ranges, big_threshold), before = standard;
+    unsigned count = 1;
+    bytes[0] = 0;
+    for (unsigned i = 0; i < CALLERS_RANGES; i++) {
+        uint32_t mapped = mapped_ranges(ranges, callers_range_bytes[i]);
+        count += mapped != before && mapped != standard;
+        if (mapped != standard)
+            bytes[count - 1] = callers_range_bytes[i];
+        before = mapped;
+    }
+    return count;
+}
+
+static struct rule *rule_of(uintptr_t site) {
+    for (unsigned i = 0; i < RULES_SITES; i++)
+        if (player.rules[i].site == site)
+            return &player.rules[i];
+    return NULL;
+}
+
+// The site's place, a free one, or one whose site has no rule and has rested; NULL: there is none.
+static struct rule *rule_place(uintptr_t site, uint64_t now_ns) {
+    struct rule *place = rule_of(site);
+    place = place != NULL ? place : rule_of(0);
+    for (unsigned i = 0; i < RULES_SITES && place == NULL; i++)
+        if (player.rules[i].adopted_bytes == 0 && now_ns >= player.rules[i].ucb.rests_until_ns)
+            place = &player.rules[i];
+    return place;
+}
+
+// True: the site plays from now on.
+static bool begin_plays(const struct caller *caller, uint64_t now_ns) {
+    struct rule *rule = rule_place(caller->site, now_ns);
+    bool is_known = rule != NULL && rule->site == caller->site;
+    bool is_ruled = routes_find(caller->site, 0) != 0 && !is_known; // by a file
+    size_t bytes[ARMS_MOST];
+    unsigned arms = list_arms(bytes, caller->ranges, player.big_threshold), held = 0;
+    if (rule == NULL || is_ruled || arms < 2 || (is_known && now_ns < rule->ucb.rests_until_ns))
+        return false;
+    if (!is_known)
+        *rule = (struct rule){.site = caller->site};
+    for (unsigned i = 1; i < arms; i++)
+        held = bytes[i] == rule->adopted_bytes ? i : held;
+    memcpy(rule->arm_bytes, bytes, sizeof bytes);
+    ucb_start(&rule->ucb, arms, held);
+    player.playing = rule;
+    player.last.now_ns = 0;
+    player.idle_windows = 0;
+    return true;
+}
+
+// The busiest site that does not rest, if there is one.
+static void choose_site(uint64_t now_ns) {
+    struct caller busiest[RULES_SITES];
+    unsigned count = callers_list(busiest, RULES_SITES);
+    for (unsigned i = 0; i < count && player.playing == NULL; i++)
+        if (busiest[i].bytes >= RULES_LEAST_BYTES)
+            begin_plays(&busiest[i], now_ns);
+    if (player.playing != NULL || now_ns < player.next_fade_ns)
+        return;
+    callers_fade();
+    player.next_fade_ns = now_ns + SECOND_NS;
+}
+
+// --- Playing ---------------------------------------------------------------------------------------------------------
+
+static void begin_window(const struct observation *seen) {
+    force_arm(player.playing);
+    player.last = *seen;
+    player.last_bytes = callers_bytes(player.playing->site);
+}
+
+static void end_plays(uint64_t now_ns) {
+    struct rule *rule = player.playing;
+    size_t before = rule->adopted_bytes;
+    rule->adopted_bytes = rule->arm_bytes[rule->ucb.held];
+    rule->adopted_ns = rule->adopted_bytes != before ? now_ns : rule->adopted_ns;
+    force_arm(rule);
+    player.playing = NULL;
+}
+
+// A window counts that was not much longer than wanted, and in which the site asked for something.
+static bool window_counts(const struct observation *seen) {
+    return seen->now_ns - player.last.now_ns <= RULES_LONG_WINDOWS * TOURNAMENT_WINDOW_NS &&
+           callers_bytes(player.playing->site) - player.last_bytes >= RULES_WINDOW_BYTES;
+}
+
+static void end_window(const struct observation *seen) {
+    struct ucb *ucb = &player.playing->ucb;
+    if (window_counts(seen)) {
+        player.idle_windows = 0;
+        if (ucb_note(ucb, observed_cost(seen, &player.last), seen->now_ns))
+            end_plays(seen->now_ns);
+        return;
+    }
+    ucb_drop_window(ucb);
+    if (++player.idle_windows < RULES_IDLE_WINDOWS)
+        return;
+    ucb_give_up(ucb, seen->now_ns);
+    end_plays(seen->now_ns);
+}
+
+void rules_pause(void) {
+    if (player.playing == NULL)
+        return;
+    force(player.playing, player.playing->adopted_bytes);
+    ucb_drop_window(&player.playing->ucb);
+    player.last.now_ns = 0;
+}
+
+bool rules_step(const struct observation *seen, size_t big_threshold) {
+    if (big_threshold != player.big_threshold) { // what arms are compared with is not what it was
+        rules_pause();
+        player.playing = NULL;
+        player.big_threshold = big_threshold;
+    }
+    if (player.playing != NULL && player.last.now_ns != 0) {
+        if (seen->now_ns - player.last.now_ns < TOURNAMENT_WINDOW_NS)
+            return true;
+        end_window(seen);
+    }
+    if (player.playing == NULL)
+        choose_site(seen->now_ns);
+    if (player.playing != NULL)
+        begin_window(seen);
+    return player.playing != NULL;
+}
+
+// --- For the file ----------------------------------------------------------------------------------------------------
+
+static void add_rule(struct policy *policy, const struct rule *rule, uint64_t start_ns) {
+    struct policy_site *row = &policy->sites[policy->site_count];
+    uintptr_t base;
+    if (policy->site_count == POLICY_SITES_MOST ||
+        !os_find_module_of(rule->site, row->module, sizeof row->module, &base))
+        return;
+    row->offset = rule->site - base;
+    row->threshold_bytes = rule->adopted_bytes;
+    row->evidence = (struct evidence){.windows = 2 * rule->ucb.plays,
+                                      .gain_permille = ucb_gain_permille(&rule->ucb),
+                                      .since_seconds = (uint32_t)((rule->adopted_ns - start_ns) / SECOND_NS),
+                                      .why = "ucb1"};
+    policy->site_count++;
+}
+
+void rules_add_to(struct policy *policy, uint64_t start_ns) {
+    for (unsigned i = 0; i < RULES_SITES; i++)
+        if (player.rules[i].adopted_bytes != 0)
+            add_rule(policy, &player.rules[i], start_ns);
+}

@@ -1,0 +1,23 @@
+// Site rules: from which size on the blocks of one call are big, by UCB1 (policy/ucb.h), one call site after the other.
+//
+// The sites are those that ask for the most bytes (sample/callers.h). Each plays for windows of TOURNAMENT_WINDOW_NS,
+// and what a window cost is what the one formula (policy/cost.h) says of it. Its arms are the thresholds between which
+// it matters where its blocks lie; the default is to have no rule. A site with a rule that somebody else made keeps
+// that.
+//
+// All under learn_lock.
+#ifndef LEARN_RULES_H
+#define LEARN_RULES_H
+
+#include "learn/observe.h"
+#include "policy/policy.h"
+
+// Ends a window where that is due, and puts the next arm in force. `big_threshold`: for calls without a rule. True: it
+// goes on, and wants the next look soon.
+INTERNAL bool rules_step(const struct observation *seen, size_t big_threshold);
+// Something else is being compared: what was being tried is taken back until the next step.
+INTERNAL void rules_pause(void);
+// Adds the rules that were adopted to what is known about the program, whose learning began at start_ns.
+INTERNAL void rules_add_to(struct policy *policy, uint64_t start_ns);
+
+#endif

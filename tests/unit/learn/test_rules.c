@@ -1,0 +1,205 @@
+// Site rules in a process: each busy site plays its arms, the better one becomes its rule, and otherwise nothing stays.
+// Each test is a process of its own: rules are learned once.
+#include "unit/unit.h"
+
+#include "big/routes.h"
+#include "learn/rules.h"
+#include "sample/callers.h"
+
+enum { SITES = 3 };
+// Return addresses, as calls in this executable would have.
+static uintptr_t sites[SITES];
+static size_t site_bytes[SITES] = {3 * MIB, 20 * MIB, 700 * KIB};
+static struct observation seen;
+
+static void begin_test(void) {
+    os_start();
+    size_class_start();
+    for (unsigned i = 0; i < SITES; i++)
+        sites[i] = (uintptr_t)begin_test + 1 + i;
+    seen.now_ns = SECOND_NS;
+}
+
+static size_t rule_of_site(unsigned site) {
+    return routes_find(sites[site], 0);
+}
+
+// A window in which the first `busy` sites asked for blocks, and calls took so long.
+static bool window_costing(uint64_t big_ns, unsigned busy) {
+    seen.now_ns += TOURNAMENT_WINDOW_NS;
+    seen.big_ns += big_ns;
+    for (unsigned i = 0; i < busy; i++)
+        for (unsigned k = 0; k < 16 * (SITES - i); k++)
+            callers_note(sites[i], site_bytes[i]);
+    return rules_step(&seen, BIG_THRESHOLD_BYTES);
+}
+
+// As many windows as they want, each of which costs less where a site has a rule, by so much.
+static unsigned play(const int *less_by_rule, unsigned busy) {
+    unsigned windows = 0;
+    while (windows++ < 1000) {
+        int cost = 1000 + 10 * (int)(windows % 3);
+        for (unsigned i = 0; i < SITES; i++)
+            cost -= rule_of_site(i) != 0 ? less_by_rule[i] : 0;
+        if (!window_costing((uint64_t)cost * 1000, busy) && windows > 2)
+            break;
+    }
+    return windows;
+}
+
+// ---- what becomes a rule
+
+static void adopt(void *unused) {
+    (void)unused;
+    begin_test();
+    play((const int[SITES]){300, -200, 0}, 2);
+    MUST(rule_of_site(0) == 2 * MIB); // the largest of those that concern its blocks
+    MUST(rule_of_site(1) == 0);
+    MUST(routes_least_bytes == 2 * MIB);
+}
+
+static void the_better_threshold_becomes_the_sites_rule(void **state) {
+    (void)state;
+    child_must_succeed(adopt, NULL);
+}
+
+static void adopt_nothing(void *unused) {
+    (void)unused;
+    begin_test();
+    unsigned windows = play((const int[SITES]){0, 0, 20}, 3);
+    MUST(windows > 3 * UCB_MOST_PLAYS && windows < 8 * UCB_MOST_PLAYS); // each of the three has played
+    for (unsigned i = 0; i < SITES; i++)
+        MUST(rule_of_site(i) == 0);
+    MUST(routes_least_bytes == SIZE_MAX); // no size class is without its stack
+}
+
+static void without_a_better_one_nothing_stays(void **state) {
+    (void)state;
+    child_must_succeed(adopt_nothing, NULL);
+}
+
+// ---- who plays, and when
+
+static void stay_quiet(void *unused) {
+    (void)unused;
+    begin_test();
+    for (unsigned i = 0; i < 100; i++)
+        MUST(!window_costing(1000, 0));
+    for (unsigned i = 0; i < 10; i++)
+        callers_note(sites[0], 3 * MIB); // less than RULES_LEAST_BYTES
+    MUST(!window_costing(1000, 0));
+    MUST(routes_least_bytes == SIZE_MAX);
+}
+
+static void nobody_plays_who_asks_for_little(void **state) {
+    (void)state;
+    child_must_succeed(stay_quiet, NULL);
+}
+
+static void rest_and_play_again(void *unused) {
+    (void)unused;
+    begin_test();
+    play((const int[SITES]){300, 0, 0}, 1);
+    MUST(rule_of_site(0) != 0 && !window_costing(1000, 1));
+    seen.now_ns += UCB_REST_NS - SECOND_NS;
+    MUST(!window_costing(1000, 1));
+    seen.now_ns += SECOND_NS;
+    play((const int[SITES]){-300, 0, 0}, 1); // it is worse now
+    MUST(rule_of_site(0) == 0 && routes_least_bytes == SIZE_MAX);
+}
+
+static void after_its_rest_a_site_plays_again(void **state) {
+    (void)state;
+    child_must_succeed(rest_and_play_again, NULL);
+}
+
+static void ask_no_more(void *unused) {
+    (void)unused;
+    begin_test();
+    MUST(!window_costing(1000, 1) || window_costing(1000, 1));
+    MUST(window_costing(1000, 1));
+    unsigned windows = 0;
+    while (window_costing(1000, 0) && windows < 100)
+        windows++;
+    MUST(windows == RULES_IDLE_WINDOWS - 1 || windows == RULES_IDLE_WINDOWS - 2);
+    MUST(rule_of_site(0) == 0);
+}
+
+static void who_asks_no_more_gives_up_his_turn(void **state) {
+    (void)state;
+    child_must_succeed(ask_no_more, NULL);
+}
+
+static void pause_often(void *unused) {
+    (void)unused;
+    begin_test();
+    for (unsigned i = 0; i < 60; i++) {
+        window_costing(1000, 1);
+        if (i % 4 == 3) {
+            rules_pause();
+            MUST(rule_of_site(0) == 0 && routes_least_bytes == SIZE_MAX);
+        }
+    }
+    MUST(!rules_step(&seen, MIB) || rule_of_site(0) == 0); // another threshold for all: from the beginning
+}
+
+static void a_pause_takes_back_what_is_tried(void **state) {
+    (void)state;
+    child_must_succeed(pause_often, NULL);
+}
+
+static void obey_file(void *unused) {
+    (void)unused;
+    begin_test();
+    MUST(routes_set(sites[0], MIB));
+    for (unsigned i = 0; i < 100; i++) {
+        MUST(!window_costing(1000, 1));
+        MUST(rule_of_site(0) == MIB);
+    }
+}
+
+static void a_rule_from_a_file_stays(void **state) {
+    (void)state;
+    child_must_succeed(obey_file, NULL);
+}
+
+// ---- for the file
+
+static void fill_policy(void *unused) {
+    static struct policy policy;
+    char name[POLICY_WORD_LENGTH];
+    (void)unused;
+    begin_test();
+    play((const int[SITES]){300, 0, 0}, 1);
+    os_program_name(name, sizeof name);
+    rules_add_to(&policy, 0);
+    MUST(policy.site_count == 1);
+    const struct policy_site *row = &policy.sites[0];
+    uintptr_t base;
+    MUST(strcmp(row->module, name) == 0 && os_find_module(name, &base) && base + row->offset == sites[0]);
+    MUST(row->threshold_bytes == 2 * MIB && strcmp(row->evidence.why, "ucb1") == 0);
+    MUST(row->evidence.gain_permille >= 200 && row->evidence.gain_permille <= 400);
+    MUST(row->evidence.windows >= 2 * UCB_ROUNDS * UCB_ROUND_PLAYS && row->evidence.since_seconds >= 1);
+    policy.site_count = POLICY_SITES_MOST;
+    rules_add_to(&policy, 0);
+    MUST(policy.site_count == POLICY_SITES_MOST);
+}
+
+static void the_file_gets_the_rule_with_its_evidence(void **state) {
+    (void)state;
+    child_must_succeed(fill_policy, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_better_threshold_becomes_the_sites_rule),
+        cmocka_unit_test(without_a_better_one_nothing_stays),
+        cmocka_unit_test(nobody_plays_who_asks_for_little),
+        cmocka_unit_test(after_its_rest_a_site_plays_again),
+        cmocka_unit_test(who_asks_no_more_gives_up_his_turn),
+        cmocka_unit_test(a_pause_takes_back_what_is_tried),
+        cmocka_unit_test(a_rule_from_a_file_stays),
+        cmocka_unit_test(the_file_gets_the_rule_with_its_evidence),
+    };
+    return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
+}
