@@ -306,6 +306,9 @@
 #define RULES_WINDOW_BYTES (4 * MIB)
 #define RULES_LONG_WINDOWS 3
 #define RULES_IDLE_WINDOWS 16
+// What a rule must save in a second to be worth it: half a percent of a processor. Below that the formula's prices,
+// which are those of no particular machine, decide more than what the program does.
+#define RULES_WORTH_NS (5 * MS_NS)
 
 // --- Locks ---------------------------------------------------------------------------------------------------------
 #define LOCK_SPINS 64 // tries before sleeping: about a critical section's length

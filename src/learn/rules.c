@@ -97,7 +97,7 @@ static bool begin_plays(const struct caller *caller, uint64_t now_ns) {
     for (unsigned i = 1; i < arms; i++)
         held = bytes[i] == rule->adopted_bytes ? i : held;
     memcpy(rule->arm_bytes, bytes, sizeof bytes);
-    ucb_start(&rule->ucb, arms, held);
+    ucb_start(&rule->ucb, arms, held, RULES_WORTH_NS);
     player.playing = rule;
     player.last.now_ns = 0;
     player.idle_windows = 0;

@@ -58,9 +58,9 @@ void ucb_learn(struct ucb *ucb, unsigned arm, double difference) {
     ucb->plays++;
 }
 
-void ucb_start(struct ucb *ucb, unsigned arms, unsigned held) {
+void ucb_start(struct ucb *ucb, unsigned arms, unsigned held, double worth) {
     CHECK(arms >= 2 && arms <= UCB_ARMS_MOST && held < arms);
-    *ucb = (struct ucb){.arms = arms, .held = held, .scale = LEAST_SCALE};
+    *ucb = (struct ucb){.arms = arms, .held = held, .worth = worth, .scale = LEAST_SCALE};
     ucb->chosen = ucb_choose(ucb);
 }
 
@@ -88,13 +88,14 @@ static bool is_surely_better(const struct ucb_arm *arm) {
 }
 
 // Ends a round where that is due; true: the arm is to be adopted.
-static bool end_round(struct ucb_arm *arm) {
+static bool end_round(struct ucb_arm *arm, double worth) {
     if (arm->plays % UCB_ROUND_PLAYS != 0)
         return false;
     arm->better_rounds = is_better(arm->round_cost, arm->round_standard) ? arm->better_rounds + 1 : 0;
     arm->round_cost = 0;
     arm->round_standard = 0;
-    return arm->better_rounds >= UCB_ROUNDS && is_better(arm->cost, arm->standard) && is_surely_better(arm);
+    return arm->better_rounds >= UCB_ROUNDS && is_better(arm->cost, arm->standard) &&
+           arm->standard - arm->cost >= worth * arm->plays && is_surely_better(arm);
 }
 
 static bool note_play(struct ucb *ucb, double cost, double standard) {
@@ -106,7 +107,7 @@ static bool note_play(struct ucb *ucb, double cost, double standard) {
     arm->standard += standard;
     arm->round_cost += cost;
     arm->round_standard += standard;
-    return end_round(arm) && ucb->chosen != 0;
+    return end_round(arm, ucb->worth) && ucb->chosen != 0;
 }
 
 void ucb_give_up(struct ucb *ucb, uint64_t now_ns) {

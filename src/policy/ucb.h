@@ -29,6 +29,7 @@ struct ucb {
     unsigned held;   // the arm that is in force outside of plays; 0: the default
     unsigned chosen; // is being played
     unsigned window; // of the play: 0 or 1
+    double worth;    // by how much a window must cost less
     double first_cost;
     double scale;
     uint32_t plays;
@@ -36,8 +37,9 @@ struct ucb {
     struct ucb_arm arm[UCB_ARMS_MOST];
 };
 
-// Begins plays of `arms` arms, from 2 to UCB_ARMS_MOST; `held` is in force so far.
-INTERNAL void ucb_start(struct ucb *ucb, unsigned arms, unsigned held);
+// Begins plays of `arms` arms, from 2 to UCB_ARMS_MOST; `held` is in force so far. What
+// does not save `worth` a window is not adopted.
+INTERNAL void ucb_start(struct ucb *ucb, unsigned arms, unsigned held, double worth);
 // The arm to be in force in the next window.
 INTERNAL unsigned ucb_arm_now(const struct ucb *ucb);
 // That window has ended, and cost so much. True: it is over; what is held now may be another arm than before.

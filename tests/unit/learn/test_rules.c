@@ -41,7 +41,7 @@ static unsigned play(const int *less_by_rule, unsigned busy) {
         int cost = 1000 + 10 * (int)(windows % 3);
         for (unsigned i = 0; i < SITES; i++)
             cost -= rule_of_site(i) != 0 ? less_by_rule[i] : 0;
-        if (!window_costing((uint64_t)cost * 1000, busy) && windows > 2)
+        if (!window_costing((uint64_t)cost * 100 * 1000, busy) && windows > 2)
             break;
     }
     return windows;

@@ -10,6 +10,7 @@ struct world {
     struct random random;
     double cost[ARMS];
     double noise; // a window costs up to so much more or less
+    double worth;
 };
 
 static double window_cost(struct world *world, unsigned arm) {
@@ -20,14 +21,14 @@ static double window_cost(struct world *world, unsigned arm) {
 // Plays until it is over; returns how many windows that took.
 static unsigned play(struct ucb *ucb, struct world *world, unsigned held) {
     unsigned windows = 1;
-    ucb_start(ucb, ARMS, held);
+    ucb_start(ucb, ARMS, held, world->worth);
     while (!ucb_note(ucb, window_cost(world, ucb_arm_now(ucb)), windows * MS_NS))
         windows++;
     return windows;
 }
 
 static struct world world_with(double best_cost, double noise) {
-    struct world world = {random_start(), {100, 110, 120, best_cost, 105, 130}, noise};
+    struct world world = {random_start(), {100, 110, 120, best_cost, 105, 130}, noise, 0};
     return world;
 }
 
@@ -40,7 +41,7 @@ static void regret_grows_like_the_logarithm(void **state) {
     struct ucb ucb;
     double regret = 0, bound = 0;
     (void)state;
-    ucb_start(&ucb, ARMS, 0);
+    ucb_start(&ucb, ARMS, 0, 0);
     for (unsigned i = 0; i < PLAYS; i++) {
         unsigned arm = ucb_choose(&ucb);
         double noise = arm == 0 ? 0 : (double)random_below(&random, 1000) / 2500 - 0.2;
@@ -79,8 +80,20 @@ static void what_is_better_by_less_is_not_adopted(void **state) {
     }
 }
 
+static void what_saves_too_little_to_matter_is_not_adopted(void **state) {
+    struct world world = world_with(70, 0.1);
+    struct ucb ucb;
+    (void)state;
+    world.worth = 20;
+    play(&ucb, &world, 0);
+    assert_int_equal(ucb.held, 3);
+    world.worth = 40;
+    play(&ucb, &world, 0);
+    assert_int_equal(ucb.held, 0);
+}
+
 static unsigned adopted_of_equal_arms(double noise) {
-    struct world world = {random_start(), {100, 100, 100, 100, 100, 100}, noise};
+    struct world world = {random_start(), {100, 100, 100, 100, 100, 100}, noise, 0};
     unsigned adopted = 0;
     for (unsigned i = 0; i < TIMES; i++) {
         struct ucb ucb;
@@ -117,7 +130,7 @@ static void when_it_is_over_it_rests_with_what_is_held(void **state) {
     unsigned windows = play(&ucb, &world, 0);
     assert_int_equal(ucb_arm_now(&ucb), 3);
     assert_true(ucb.rests_until_ns == windows * MS_NS + UCB_REST_NS);
-    ucb_start(&ucb, ARMS, 2);
+    ucb_start(&ucb, ARMS, 2, 0);
     ucb_give_up(&ucb, 5);
     assert_int_equal(ucb_arm_now(&ucb), 2);
     assert_true(ucb.rests_until_ns == 5 + UCB_REST_NS);
@@ -128,7 +141,7 @@ static void a_trend_favours_nobody(void **state) {
     struct ucb ucb;
     double cost = 100;
     (void)state;
-    ucb_start(&ucb, 2, 0);
+    ucb_start(&ucb, 2, 0, 0);
     while (!ucb_note(&ucb, cost, 1))
         cost *= 1.03;
     assert_int_equal(ucb.held, 0);
@@ -138,7 +151,7 @@ static void a_play_has_the_default_beside_the_arm(void **state) {
     struct ucb ucb;
     unsigned played[ARMS] = {0};
     (void)state;
-    ucb_start(&ucb, ARMS, 0);
+    ucb_start(&ucb, ARMS, 0, 0);
     for (unsigned i = 0; i < 60; i++) {
         unsigned first = ucb_arm_now(&ucb);
         assert_false(ucb_note(&ucb, 100, 1));
@@ -154,7 +167,7 @@ static void a_play_has_the_default_beside_the_arm(void **state) {
 static void a_dropped_window_counts_for_nothing(void **state) {
     struct ucb ucb;
     (void)state;
-    ucb_start(&ucb, 2, 0);
+    ucb_start(&ucb, 2, 0, 0);
     unsigned first = ucb_arm_now(&ucb);
     assert_false(ucb_note(&ucb, 1000, 1));
     ucb_drop_window(&ucb);
@@ -165,13 +178,13 @@ static void a_dropped_window_counts_for_nothing(void **state) {
 static void costs_of_nothing_are_no_difference(void **state) {
     struct ucb ucb;
     (void)state;
-    ucb_start(&ucb, UCB_ARMS_MOST, 1);
+    ucb_start(&ucb, UCB_ARMS_MOST, 1, 0);
     while (!ucb_note(&ucb, 0, 1))
         ;
     assert_int_equal(ucb.held, 0);
     for (unsigned i = 0; i < UCB_ARMS_MOST; i++)
         assert_true(ucb.arm[i].differences == 0);
-    ucb_start(&ucb, 2, 0);
+    ucb_start(&ucb, 2, 0, 0);
     while (!ucb_note(&ucb, -5, 1))
         ;
     assert_int_equal(ucb.held, 0);
@@ -182,6 +195,7 @@ int main(void) {
         cmocka_unit_test(regret_grows_like_the_logarithm),
         cmocka_unit_test(the_best_arm_is_adopted),
         cmocka_unit_test(what_is_better_by_less_is_not_adopted),
+        cmocka_unit_test(what_saves_too_little_to_matter_is_not_adopted),
         cmocka_unit_test(the_default_stays_where_nothing_is_better),
         cmocka_unit_test(what_was_adopted_stays_while_it_is_better),
         cmocka_unit_test(when_it_is_over_it_rests_with_what_is_held),
