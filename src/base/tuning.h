@@ -302,8 +302,8 @@
 // asked for a few blocks, and that was at most so many times as long as wanted; a site that so many windows in a row
 // did not count for gives its turn up.
 #define RULES_SITES 8
-#define RULES_LEAST_BYTES (64 * MIB)
-#define RULES_WINDOW_BYTES (4 * MIB)
+#define RULES_LEAST_BYTES (64 * MIB / LEARN_HASTE)
+#define RULES_WINDOW_BYTES (4 * MIB / LEARN_HASTE)
 #define RULES_LONG_WINDOWS 3
 #define RULES_IDLE_WINDOWS 16
 // What a rule must save in a second to be worth it: half a percent of a processor. Below that the formula's prices,

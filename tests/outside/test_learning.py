@@ -233,6 +233,30 @@ def test_a_part_that_there_is_none_of_gets_one_line(preloaded, program, file):
     process = preloaded(program, BYTES, BLOCKS, HAKMEM_POLICY=str(file), HAKMEM_LEARN_PARTS="classes+frob", **LEARNS)
     assert process.stderr_text.count("\n") == 1 and "there is no part 'frob'; there are depths, " in process.stderr_text
     assert f"class {BYTES}" in lines_of(file)  # the others are at work
+# --- site rules --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_sites(tmp_path_factory, tool, run):
+    program = tmp_path_factory.mktemp("sites") / "two_sites"
+    run(tool("gcc"), "-O1", "-fno-builtin", SOURCES / "two_sites.c", "-o", program)
+    return program
+
+
+def test_site_rules_name_calls_of_the_program_and_what_they_gained(preloaded, two_sites, file):
+    preloaded(two_sites, 7, HAKMEM_POLICY=str(file), HAKMEM_MODE="research", HAKMEM_LEARN_PARTS="sites")
+    rules = [line for line in file.read_text().splitlines() if line.startswith("site ")]
+    for rule in rules:  # none where the default is the best, which depends on the machine
+        found = re.fullmatch(r"site two_sites\+0x[0-9a-f]+ (\d+) windows=(\d+) gain=(\d+)(?: since=\d+)? why=ucb1", rule)
+        assert found, rule
+        threshold, windows, gain = map(int, found.groups())
+        assert threshold in (524288, 786432, 1048576, 2097152, 4194304) and windows >= 24 and gain >= 80
+    assert preloaded(two_sites, 0.1, HAKMEM_POLICY=str(file)).stderr_text == ""
+
+
+def test_mode_learning_makes_no_site_rules(preloaded, two_sites, file):
+    preloaded(two_sites, 2, HAKMEM_POLICY=str(file), **LEARNS)
+    assert "site " not in file.read_text()
 
 
 # --- several processes -------------------------------------------------------------------------------------------------

@@ -85,8 +85,7 @@ static void stay_quiet(void *unused) {
     begin_test();
     for (unsigned i = 0; i < 100; i++)
         MUST(!window_costing(1000, 0));
-    for (unsigned i = 0; i < 10; i++)
-        callers_note(sites[0], 3 * MIB); // less than RULES_LEAST_BYTES
+    callers_note(sites[0], RULES_LEAST_BYTES > MIB ? RULES_LEAST_BYTES / 8 : BIG_LEAST_BYTES);
     MUST(!window_costing(1000, 0));
     MUST(routes_least_bytes == SIZE_MAX);
 }
@@ -163,6 +162,41 @@ static void a_rule_from_a_file_stays(void **state) {
     child_must_succeed(obey_file, NULL);
 }
 
+// ---- beside threads that ask for blocks
+
+static uint32_t asking;
+
+static void *ask_meanwhile(void *number) {
+    uintptr_t site = sites[(uintptr_t)number % SITES];
+    while (__atomic_load_n(&asking, __ATOMIC_RELAXED) != 0) {
+        callers_note(site, 3 * MIB);
+        size_t threshold = routes_threshold(site, 3 * MIB, BIG_THRESHOLD_BYTES);
+        MUST(threshold == BIG_THRESHOLD_BYTES || threshold == 2 * MIB);
+    }
+    return NULL;
+}
+
+static void learn_beside_threads(void *unused) {
+    pthread_t threads[SITES];
+    (void)unused;
+    begin_test();
+    for (unsigned i = 0; i < SITES; i++)
+        site_bytes[i] = 3 * MIB;
+    __atomic_store_n(&asking, 1, __ATOMIC_RELAXED);
+    for (uintptr_t i = 0; i < SITES; i++)
+        MUST(pthread_create(&threads[i], NULL, ask_meanwhile, (void *)i) == 0);
+    play((const int[SITES]){300, 0, 0}, SITES);
+    __atomic_store_n(&asking, 0, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < SITES; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+    MUST(rule_of_site(0) == 2 * MIB && rule_of_site(1) == 0 && rule_of_site(2) == 0);
+}
+
+static void threads_that_ask_meanwhile_see_a_rule_or_none(void **state) {
+    (void)state;
+    child_must_succeed(learn_beside_threads, NULL);
+}
+
 // ---- for the file
 
 static void fill_policy(void *unused) {
@@ -199,6 +233,7 @@ int main(void) {
         cmocka_unit_test(who_asks_no_more_gives_up_his_turn),
         cmocka_unit_test(a_pause_takes_back_what_is_tried),
         cmocka_unit_test(a_rule_from_a_file_stays),
+        cmocka_unit_test(threads_that_ask_meanwhile_see_a_rule_or_none),
         cmocka_unit_test(the_file_gets_the_rule_with_its_evidence),
     };
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);

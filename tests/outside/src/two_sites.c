@@ -1,0 +1,35 @@
+// Asks for big blocks at two places for SECONDS: one frees each block before it asks for the next, the other keeps some
+// for a while. Arguments: SECONDS.
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { KEPT = 32, MIB = 1 << 20 };
+
+static double seconds_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void touch(char *block, size_t bytes) {
+    if (block == NULL)
+        exit(1);
+    for (size_t i = 0; i < bytes; i += 65536)
+        block[i] = 1;
+}
+
+int main(int argc, char **argv) {
+    char *kept[KEPT] = {0};
+    double end = seconds_now() + (argc > 1 ? atof(argv[1]) : 1);
+    for (unsigned turn = 0; turn % 64 != 0 || seconds_now() < end; turn++) {
+        char *reused = malloc(3 * MIB);
+        touch(reused, 3 * MIB);
+        free(reused);
+        size_t bytes = MIB + turn * 7919u % (4 * MIB);
+        free(kept[turn % KEPT]);
+        kept[turn % KEPT] = malloc(bytes);
+        touch(kept[turn % KEPT], bytes);
+    }
+    return 0;
+}
