@@ -191,10 +191,10 @@ static void add_rule(struct policy *policy, const struct rule *rule, uint64_t st
         return;
     row->offset = rule->site - base;
     row->threshold_bytes = rule->adopted_bytes;
-    row->evidence = (struct evidence){.windows = 2 * rule->ucb.plays,
-                                      .gain_permille = ucb_gain_permille(&rule->ucb),
-                                      .since_seconds = (uint32_t)((rule->adopted_ns - start_ns) / SECOND_NS),
-                                      .why = "ucb1"};
+    row->evidence.windows = 2 * rule->ucb.plays;
+    row->evidence.gain_permille = ucb_gain_permille(&rule->ucb);
+    row->evidence.since_seconds = (uint32_t)((rule->adopted_ns - start_ns) / SECOND_NS);
+    memcpy(row->evidence.why, "ucb1", sizeof "ucb1");
     policy->site_count++;
 }
 
