@@ -358,6 +358,12 @@ static void note_depths(uint64_t now_ns) {
 }
 
 // Of parts that are off the file stays right, without further evidence.
+// The next run begins with what this one holds; whoever learns nothing forgets it as it does all allowances.
+static void note_allowance(uint64_t now_ns) {
+    decided.allowance_first = decided.allowance_least;
+    note_value(DECISION_allowance_first, "refaults", now_ns);
+}
+
 void decide_note(uint64_t now_ns) {
     decide_settle();
     for (unsigned i = 0; i < DECISION_COUNT; i++)
@@ -366,7 +372,7 @@ void decide_note(uint64_t now_ns) {
     if (part_learns(PART_headroom) && !tournament_has_decided(DECISION_headroom_share))
         note_value(DECISION_headroom_share, "copies", now_ns);
     if (part_learns(PART_memory)) {
-        note_value(DECISION_allowance_least, "refaults", now_ns);
+        note_allowance(now_ns);
         note_value(DECISION_purge_delay, "idle", now_ns);
     }
     if (part_learns(PART_depths))

@@ -16,6 +16,7 @@ static size_t returned_slices;         // faulted in again since then
 static size_t given_slices;            // since then
 static size_t lowest_idle_slices;      // outside, since then
 static size_t lowest_slices;           // retained, since retain_take_lowest
+static size_t first_gone_slices;       // of the allowance to begin with
 static size_t grown_slices;            // clean ones taken since growth last purged others (N3)
 
 static size_t least_of(size_t one, size_t other) {
@@ -60,9 +61,19 @@ void retain_note_refault(size_t slices) {
     returned_slices += slices;
 }
 
+// N2. What is left of the allowance to begin with.
+static size_t first_slices(void) {
+    return least_of(less(DECIDED(allowance_first) >> SLICE_SHIFT, first_gone_slices), most_slices);
+}
+
+static size_t fading_slices(void) {
+    size_t first = first_slices();
+    return retain.allowance_slices > first ? retain.allowance_slices : first;
+}
+
 bool retain_note_given(size_t slices) {
     given_slices += slices;
-    return given_slices > fade_traffic * retain.allowance_slices && given_slices > most_slices;
+    return given_slices > fade_traffic * fading_slices() && given_slices > most_slices;
 }
 
 // Where much came back, fading was wrong, and the next time comes after more traffic.
@@ -80,6 +91,7 @@ void retain_fade(size_t cold_slices) {
     size_t used = less(highest_retained_slices, cold_slices + lowest_idle_slices);
     size_t surplus = less(retain.allowance_slices, used);
     retain.allowance_slices -= (surplus + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
+    first_gone_slices += (less(first_slices(), used) + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
     highest_retained_slices = retain_all_slices();
     most_slices = all_in_use_slices() + retain_all_slices();
     lowest_idle_slices = retain.outside.idle_bytes >> SLICE_SHIFT;
@@ -107,7 +119,7 @@ bool retain_is_above_hard_limit(size_t more_slices) {
 // N2.
 static size_t allowance(void) {
     size_t least = least_of(DECIDED(allowance_least) >> SLICE_SHIFT, most_slices);
-    return retain.allowance_slices > least ? retain.allowance_slices : least;
+    return fading_slices() > least ? fading_slices() : least;
 }
 
 size_t retain_bound_bytes(void) {

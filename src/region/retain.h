@@ -2,11 +2,12 @@
 //
 // N1. What is retained (free and possibly resident, in slices and in cached big blocks together) is at most the bound:
 //     options retain_min and retain_share, plus the refault allowance; or what free_policy says.
-// N2. The refault allowance starts at 0, grows by what had to be faulted in again after a purge, and fades with traffic
-//     to what of the retained slices is taken now and then: a first burst goes back at once, and a loop that frees and
-//     takes the same memory soon stops paying. Slices that nobody took while many times the allowance went by are cold
-//     (groups_mark_cold). Where much comes back after fading, it comes again after more traffic. A decision
-//     (allowance_least) may say what it counts as at least, up to what the program had in all.
+// N2. The refault allowance starts at 0 or what a decision (allowance_first) says, grows by what had to be faulted in
+//     again after a purge, and fades with traffic to what of the retained slices is taken now and then: a first burst
+//     goes back at once, and a loop that frees and takes the same memory soon stops paying. Slices that nobody took
+//     while many times the allowance went by are cold (groups_mark_cold). Where much comes back after fading, it comes
+//     again after more traffic. A decision (allowance_least) may say what it counts as at least, up to what the program
+//     had in all.
 // N3. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
 //     lie in a higher group), as much of those is purged, down to the allowance. So a program in a new phase, or an
 //     array that doubles, does not stand beside what it left behind.

@@ -130,7 +130,7 @@ PARTS = {
     "cap": ("thread_bytes", "all_threads_bytes", "depth"),
     "dyn": ("class",),
     "w_max": ("close", "w_max"),
-    "retention": ("retain_min", "retain_share", "allowance_least"),
+    "retention": ("retain_min", "retain_share", "allowance_first", "allowance_least"),
     "idle": ("purge_delay",),
     "big": ("big_threshold", "fifo_least"),
     "sites": ("site",),

@@ -191,7 +191,7 @@ static void refault(void *unused) {
     }
     MUST(decided.allowance_least == 40 * MIB);
     decide_note(seen.now_ns);
-    const struct policy_value *row = &learned.values[DECISION_allowance_least];
+    const struct policy_value *row = &learned.values[DECISION_allowance_first];
     MUST(row->is_given && row->value == 40 * MIB && strcmp(row->evidence.why, "refaults") == 0);
     MUST(row->evidence.windows == 4);
 }
@@ -305,7 +305,7 @@ static void learn_parts_alone(void *list) {
     parts_read();
     do_everything();
     MUST(is_given(DECISION_headroom_share) == part_learns(PART_headroom));
-    MUST(is_given(DECISION_allowance_least) == part_learns(PART_memory));
+    MUST(is_given(DECISION_allowance_first) == part_learns(PART_memory));
     MUST((learned.depth_count > 0) == part_learns(PART_depths));
     MUST((learned.class_count > 0) == part_learns(PART_classes));
 }
@@ -324,13 +324,13 @@ static void keep_what_the_file_said(void *unused) {
     options.learn_parts = "classes";
     begin();
     parts_read();
-    learned.values[DECISION_allowance_least] = (struct policy_value){true, 40 * MIB, evidence};
+    learned.values[DECISION_allowance_first] = (struct policy_value){true, 40 * MIB, evidence};
     learned.values[DECISION_thread_bytes] = (struct policy_value){true, 16 * MIB, evidence};
     learned.values[DECISION_headroom_share] = (struct policy_value){true, 2, evidence};
     learned.depths[learned.depth_count++] = (struct policy_depth){4096, 9};
     decide_take_policy();
     do_everything();
-    const enum decision kept[] = {DECISION_allowance_least, DECISION_thread_bytes, DECISION_headroom_share};
+    const enum decision kept[] = {DECISION_allowance_first, DECISION_thread_bytes, DECISION_headroom_share};
     for (unsigned i = 0; i < COUNT_OF(kept); i++)
         MUST(learned.values[kept[i]].is_given && learned.values[kept[i]].evidence.windows == 0);
     MUST(learned.values[DECISION_headroom_share].value == 2 && decided.headroom_share == 2);

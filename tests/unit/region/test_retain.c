@@ -166,6 +166,35 @@ static void allowance_is_no_more_than_there_ever_was(void **state) {
     assert_int_equal(retain.allowance_slices, 40);
 }
 
+// The last test: what it begins with does not come back.
+static void an_allowance_to_begin_with_fades_too(void **state) {
+    (void)state;
+    DECIDE(retain_min, RETAIN_MIN_BYTES);
+    DECIDE(allowance_first, 100 * SLICE_BYTES);
+    retain_fade(0); // what was before this test is forgotten
+    retain.in_use_slices = 20;
+    retain.retained_slices = 60;
+    retain_note_change();
+    retain_fade(0);
+    assert_int_equal(retain_bound_bytes(), RETAIN_MIN_BYTES + 80 * SLICE_BYTES); // no more than there ever was
+    for (int i = 0; i < 20; i++) {                                               // all of it is used
+        retain_note_change();
+        retain_fade(0);
+    }
+    assert_in_range(retain_bound_bytes(), RETAIN_MIN_BYTES + 60 * SLICE_BYTES, RETAIN_MIN_BYTES + 80 * SLICE_BYTES);
+    for (int i = 0; i < 20; i++) { // 40 of it are
+        retain_note_change();
+        assert_true(traffic_until_due() >= 30 * 40);
+        retain_fade(20);
+    }
+    assert_int_equal(retain_bound_bytes(), RETAIN_MIN_BYTES + 40 * SLICE_BYTES);
+    retain.retained_slices = 0;
+    for (int i = 0; i < 20; i++)
+        retain_fade(0);
+    assert_int_equal(retain_bound_bytes(), RETAIN_MIN_BYTES);
+    DECIDE(allowance_first, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(bound_is_a_least_a_share_and_the_allowance, begin),
@@ -176,6 +205,7 @@ int main(void) {
         cmocka_unit_test_setup(fading_that_was_wrong_is_rarer, begin),
         cmocka_unit_test_setup(the_lowest_is_what_was_retained_all_the_time, begin),
         cmocka_unit_test_setup(allowance_is_no_more_than_there_ever_was, begin),
+        cmocka_unit_test_setup(an_allowance_to_begin_with_fades_too, begin),
     };
     return cmocka_run_group_tests_name("retain", tests, start, NULL);
 }
