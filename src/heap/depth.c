@@ -39,7 +39,7 @@ static size_t budget_bytes(const struct snapshot *snapshot) {
 // Random replacement moves a class's number of blocks in a thread by a root of it: the stack that takes that in.
 unsigned heap_usual_depth(unsigned class_index) {
     size_t bytes = class_bytes(class_index);
-    if (class_is_large(class_index) || bytes == 0)
+    if (class_is_large(class_index))
         return 0;
     size_t threads = load_relaxed(&registry.threads);
     unsigned most = bytes <= PARK_MOST_BYTES ? STACK_MAX_DEPTH : STACK_MAX_DEPTH - 1; // only the deepest are parked

@@ -152,7 +152,7 @@ INTERNAL bool heap_only_frees(const struct heap *heap, unsigned class_index);
 INTERNAL void heap_end_phase(struct heap *heap);
 // Of a class of which only blocks come back: leases of slabs that could end, or be purged, are given up.
 INTERNAL void heap_let_idle_go(struct heap *heap, unsigned class_index, unsigned freed_blocks);
-// How deep the stacks of a class may be whatever the snapshot says: by what the class has in use.
+// How deep the stacks of a class that there is may be whatever the snapshot says: by what the class has in use.
 INTERNAL unsigned heap_usual_depth(unsigned class_index);
 // True where the thread's budget has room for so many bytes more.
 INTERNAL bool heap_fits_budget(const struct heap *heap, size_t bytes);

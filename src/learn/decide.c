@@ -156,7 +156,7 @@ static unsigned depth_for_file(unsigned class_index) {
     double mean = moved > 0 ? decider.work[class_index].by_depth / moved + 0.5 : 0;
     if (mean < decided.depth[class_index] + 1)
         return decided.depth[class_index];
-    return mean > STACK_MAX_DEPTH - STACK_MAX_DEPTH / 8 ? STACK_MAX_DEPTH : (unsigned)mean; // only those are parked
+    return mean > STACK_MAX_DEPTH * 7.0 / 8 ? STACK_MAX_DEPTH : (unsigned)mean; // only those are parked
 }
 
 static void decide_depths(const struct observation *seen) {
@@ -164,7 +164,7 @@ static void decide_depths(const struct observation *seen) {
     static uint32_t sizes[CLASS_END];
     static uint8_t usual[CLASS_END];
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        usual[i] = (uint8_t)heap_usual_depth(i);
+        usual[i] = class_bytes(i) > 0 ? (uint8_t)heap_usual_depth(i) : 0;
         batches[i] = seen->classes[i].refills + seen->classes[i].flushes;
         sizes[i] = (uint32_t)class_bytes(i);
     }
