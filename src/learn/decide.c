@@ -124,6 +124,7 @@ void decide_hold(const struct observation *seen) {
     };
     struct retention_choice choice = retention_step(&decider.retention, &levels);
     decided.allowance_least = choice.allowance_least;
+    retention_note_held(&decider.retention, seen->now_ns, decided.allowance_least);
     if (choice.purge_delay != 0)
         decided.purge_delay = choice.purge_delay;
 }
@@ -347,23 +348,36 @@ static void note_value(enum decision decision, const char *why, uint64_t now_ns)
     memcpy(row->evidence.why, why, strlen(why) + 1);
 }
 
-static void note_depths(uint64_t now_ns) {
-    note_value(DECISION_thread_bytes, "depths", now_ns);
-    note_value(DECISION_all_threads_bytes, "depths", now_ns);
-    learned.depth_count = 0;
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        if (depth_for_file(i) != decider.base.depth[i])
-            learned.depths[learned.depth_count++] =
-                (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth_for_file(i)};
+static size_t least_size(size_t one, size_t other) {
+    return one < other ? one : other;
 }
 
-// Of parts that are off the file stays right, without further evidence.
-// The next run begins with what this one holds; whoever learns nothing forgets it as it does all allowances.
+// The next run's budget has room for the depths that it begins with. What was more served one phase, and is found again
+// where it is learned again.
+static void note_depths(uint64_t now_ns) {
+    size_t more = 0;
+    learned.depth_count = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        unsigned depth = depth_for_file(i), usual = decider.base.depth[i];
+        if (depth == usual)
+            continue;
+        more += depth > usual ? (depth - usual) * class_bytes(i) : 0;
+        learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth};
+    }
+    decided.thread_bytes = least_size(decided.thread_bytes, decider.base.thread_bytes + more);
+    decided.all_threads_bytes = least_size(decided.all_threads_bytes, decider.base.all_threads_bytes + more);
+    note_value(DECISION_thread_bytes, "depths", now_ns);
+    note_value(DECISION_all_threads_bytes, "depths", now_ns);
+}
+
+// The next run begins with what this one held most of the time; whoever learns nothing forgets it as it does all
+// allowances.
 static void note_allowance(uint64_t now_ns) {
-    decided.allowance_first = decided.allowance_least;
+    decided.allowance_first = retention_usually_held(&decider.retention);
     note_value(DECISION_allowance_first, "refaults", now_ns);
 }
 
+// Of parts that are off the file stays right, without further evidence.
 void decide_note(uint64_t now_ns) {
     decide_settle();
     for (unsigned i = 0; i < DECISION_COUNT; i++)

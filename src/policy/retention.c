@@ -1,10 +1,12 @@
 // How much free memory to hold.
 #include "policy/retention.h"
 
+#include "base/bits.h"
 #include "policy/snapshot.h"
 
 // Free memory on which a program that does nothing is worth waking a thread for.
 #define IDLE_LEAST_BYTES (8 * MIB)
+#define USUAL_SHARE 4 // all but this part (1/N) of the time
 
 static size_t most_of(size_t one, size_t other) {
     return one > other ? one : other;
@@ -88,4 +90,34 @@ struct retention_choice retention_step(struct retention *state, const struct ret
         .allowance_least = most_of(risen_again(state, seen), refaults ? state->refault_bytes : 0),
         .purge_delay = state->idle_turns > 0 ? delay_of(seen->hold_ns) : 0,
     };
+}
+
+// Levels are 0, 1, 2, 3, 4, 6, 8, 12, 16 and so on.
+static unsigned level_of(size_t bytes) {
+    if (bytes < 2)
+        return (unsigned)bytes;
+    unsigned doubling = bits_highest(bytes);
+    return 2 * doubling + (unsigned)(bytes >> (doubling - 1) & 1);
+}
+
+static size_t level_bytes(unsigned level) {
+    return level < 2 ? level : (size_t)(2 + level % 2) << (level / 2 - 1);
+}
+
+void retention_note_held(struct retention *state, uint64_t now_ns, size_t bytes) {
+    if (state->held.last_ns != 0 && now_ns > state->held.last_ns)
+        state->held.ns[state->held.level] += now_ns - state->held.last_ns;
+    if (state->held.last_ns != 0 || bytes > 0)
+        state->held.last_ns = now_ns;
+    state->held.level = level_of(bytes);
+}
+
+size_t retention_usually_held(const struct retention *state) {
+    uint64_t all = 0, above = 0;
+    unsigned level = RETENTION_LEVELS;
+    for (unsigned i = 0; i < RETENTION_LEVELS; i++)
+        all += state->held.ns[i];
+    while (level > 0 && above < all - all / USUAL_SHARE)
+        above += state->held.ns[--level];
+    return level < RETENTION_LEVELS ? level_bytes(level) : 0;
 }

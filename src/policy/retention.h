@@ -16,6 +16,7 @@
 #define RETENTION_RISES 16
 #define RETENTION_TURN_BYTES MIB
 #define RETENTION_TURN_SHARE 64
+#define RETENTION_LEVELS 128
 
 struct retention_seen {
     uint64_t now_ns;
@@ -41,6 +42,11 @@ struct retention {
     uint64_t refault_ns;  // when purged memory was last needed again
     size_t refault_bytes; // the mechanism's allowance then
     unsigned idle_turns;  // times that the program slept on free memory for long
+    struct {
+        uint64_t last_ns; // 0: nothing was held yet
+        unsigned level;
+        uint64_t ns[RETENTION_LEVELS];
+    } held; // how long which amount was: two levels to a doubling
 };
 
 struct retention_choice {
@@ -54,5 +60,10 @@ ALWAYS_INLINE uint64_t retention_ns(size_t price) {
 }
 
 INTERNAL struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen);
+// So many bytes are held from now on.
+INTERNAL void retention_note_held(struct retention *state, uint64_t now_ns, size_t bytes);
+// What was held, or more, for three quarters of the time since there was anything to hold: for the program's next run.
+// A program that holds much for a phase alone would carry it into phases that it is no good for.
+INTERNAL size_t retention_usually_held(const struct retention *state);
 
 #endif

@@ -1,6 +1,7 @@
 // UCB1, and what is made of it.
 #include "policy/ucb.h"
 
+#include "base/bits.h"
 #include "base/tuning.h"
 
 #define LEAST_SCALE 0.04 // half of the costs differ by 8 %: below that differences are noise
@@ -9,12 +10,15 @@
 
 // By its series, without the mathematical library: ln m = 2 (z + z^3/3 + ...) where z = (m - 1) / (m + 1).
 static double ucb_logarithm(uint32_t number) {
-    double m = number, doublings = 0, sum = 0;
-    for (; m >= 2; m /= 2) // 32 times at most
-        doublings++;
+    if (number == 0)
+        return 0;
+    unsigned doublings = bits_highest(number);
+    double m = (double)number / (double)(UINT64_C(1) << doublings), sum = 0; // 1 to 2
     double z = (m - 1) / (m + 1), power = z;
-    for (unsigned i = 1; i < 16; i += 2, power *= z * z)
+    for (unsigned i = 1; i < 16; i += 2) {
         sum += power / i;
+        power *= z * z;
+    }
     return doublings * LN_2 + 2 * sum;
 }
 

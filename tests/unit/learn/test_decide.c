@@ -192,7 +192,7 @@ static void refault(void *unused) {
     MUST(decided.allowance_least == 40 * MIB);
     decide_note(seen.now_ns);
     const struct policy_value *row = &learned.values[DECISION_allowance_first];
-    MUST(row->is_given && row->value == 40 * MIB && strcmp(row->evidence.why, "refaults") == 0);
+    MUST(row->is_given && row->value == 32 * MIB && strcmp(row->evidence.why, "refaults") == 0); // a level below
     MUST(row->evidence.windows == 4);
 }
 

@@ -227,6 +227,39 @@ static void a_delay_is_one_that_the_mechanism_takes(void **state) {
     }
 }
 
+static void what_was_held_most_of_the_time_is_known(void **state) {
+    (void)state;
+    assert_int_equal(retention_usually_held(&state_now), 0);
+    retention_note_held(&state_now, SECOND_NS, 0);
+    retention_note_held(&state_now, 100 * SECOND_NS, 64 * MIB); // nothing before that counts
+    retention_note_held(&state_now, 175 * SECOND_NS, 8 * MIB);
+    retention_note_held(&state_now, 199 * SECOND_NS, 8 * MIB);
+    assert_int_equal(retention_usually_held(&state_now), 64 * MIB); // 75 of 99 seconds
+    retention_note_held(&state_now, 202 * SECOND_NS, 100 * MIB);
+    assert_int_equal(retention_usually_held(&state_now), 8 * MIB); // 75 of 102
+    retention_note_held(&state_now, 302 * SECOND_NS, 0);
+    assert_int_equal(retention_usually_held(&state_now), 64 * MIB);
+    retention_note_held(&state_now, 402 * SECOND_NS, 0);
+    assert_int_equal(retention_usually_held(&state_now), 0); // a third of the time nothing was
+}
+
+// Rounded down by a third at most, and what is a level itself not at all.
+static void any_amount_has_a_level(void **state) {
+    struct random random = random_start();
+    for (unsigned i = 0; i < 1000; i++) {
+        begin(state);
+        size_t bytes = random_below(&random, (size_t)1 << (1 + random_below(&random, 60)));
+        retention_note_held(&state_now, SECOND_NS, bytes);
+        retention_note_held(&state_now, 2 * SECOND_NS, bytes);
+        size_t level = retention_usually_held(&state_now);
+        assert_true(level <= bytes && bytes - level <= bytes / 3);
+        begin(state);
+        retention_note_held(&state_now, SECOND_NS, level);
+        retention_note_held(&state_now, 2 * SECOND_NS, level);
+        assert_int_equal(retention_usually_held(&state_now), level);
+    }
+}
+
 // ---- a slow model of what came again
 
 // Whether the level between so many MiB and one more came again.
@@ -285,6 +318,8 @@ int main(void) {
         cmocka_unit_test_setup(long_sleep_on_free_memory_asks_for_a_purge, begin),
         cmocka_unit_test_setup(what_memory_is_worth_says_how_long_it_is_held, begin),
         cmocka_unit_test_setup(a_delay_is_one_that_the_mechanism_takes, begin),
+        cmocka_unit_test_setup(what_was_held_most_of_the_time_is_known, begin),
+        cmocka_unit_test_setup(any_amount_has_a_level, begin),
         cmocka_unit_test_setup(levels_that_came_again_are_summed, begin),
     };
     return cmocka_run_group_tests_name("retention", tests, NULL, NULL);
