@@ -250,20 +250,21 @@ HAKMEM_STATS=json HAKMEM_STATS_FILE=left.json ./hakmem learn -- PROGRAM ARGS && 
 Without the launcher: `HAKMEM_MODE=learning` learns, `HAKMEM_POLICY=FILE` names the file, or a folder if it ends with `/`.
 
 ## How it learns
-Threads that come by when a look is due (every 10 ms at first, up to 500 ms later, and each time the heap has doubled; 1/200 of
-the time, while a heap grows 1/50) add up
-what all threads have counted where blocks move in bulk. Sizes come from *sampling windows*: for 512 calls, every 20 ms, a
+Threads that come by when a look is due add up what all threads have counted where blocks move in bulk: every 10 ms when a state
+begins, up to 500 ms later, and while something is learned each time the heap has doubled or hardly any of it is left. That takes
+1/200 of the processor's time at most, while a heap grows 1/50. Sizes come from *sampling windows*: for 512 calls, every 20 ms, a
 thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing is added to the
 fast path; a thread that never leaves its stacks is not seen. One thread at a time also follows the blocks that it asks for in
 the first half of its window: those that it frees within 256 calls are short-lived, and tell nothing of the blocks in use.
 
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
-that has to be faulted in again, a page purged, and a MiB held for a second, which is worth 20 microseconds.
+that has to be faulted in again, a page purged, and a MiB held for a second, which is worth 20 microseconds, or what the option `memory_price` says: what is learned is leaner the
+higher that is, and faster the lower.
 
 | what | how it is decided | code |
 |---|---|---|
-| **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer | `policy/depths.h` |
-| **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while the class grows, else in its next run | `policy/classes.h` |
+| **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer, and down to the default where they are few. The budget of all is doubled by the same rule | `policy/depths.h` |
+| **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while few blocks of the old class would stand beside it: while it grows, or once hardly any are left; else in its next run | `policy/classes.h` |
 | **site rules**: from which size on the blocks of one call have mappings of their own; in mode research alone | the busiest calls, one after the other, play thresholds beside the default in paired windows (UCB1); adopted is what is 8 % better three times in a row, then the call rests for 180 seconds. A rule of the file stays | `policy/ucb.h` |
 | how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in | `policy/retention.h` |
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
@@ -276,7 +277,8 @@ The option `learn_parts` names those that are at work, so that what each gains c
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
 one formula, and keeps what is not worse. FROZEN decides nothing but how much memory to hold; it looks whether slow calls have become slower (their 99th
-percentile, by the P2 estimator) or other sizes are asked for, and goes back to LEARN when they are for three windows. Windows are
+percentile, by the P2 estimator), all costs half as much again, or other sizes are asked for, and goes back to LEARN when they are for
+three windows. In LEARN other sizes for two windows are a new phase of the program, whose beginning is looked at often again. Windows are
 50 ms when a state begins and 2 s at most.
 
 What became of it is in the [statistics](counters.md): looks and the time they took, trials won and lost, why LEARN began again, and
