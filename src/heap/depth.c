@@ -124,9 +124,12 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     bool growing = own->flush_streak == 0 && own->batch >= STACK_MAX_BATCH;
     unsigned limit = growing ? own->depth - own->depth / 8u : (own->depth + 1u) / 2;
     own->batch = (uint8_t)clamp(batch, 1, limit); // H4
-    unsigned most_batch = load_relaxed(&snapshot->batch[class_index]), usual = heap_usual_depth(class_index);
-    if (most_batch != 0 && own->batch > most_batch && own->batch > usual / 2)
-        own->batch = (uint8_t)(most_batch > usual / 2 ? most_batch : usual / 2);
+    unsigned most_batch = load_relaxed(&snapshot->batch[class_index]);
+    if (most_batch == 0 || own->batch <= most_batch)
+        return;
+    unsigned usual = heap_usual_depth(class_index) / 2;
+    most_batch = most_batch > usual ? most_batch : usual;
+    own->batch = own->batch > most_batch ? (uint8_t)most_batch : own->batch;
 }
 
 void heap_flatten_stack(struct heap *heap, unsigned class_index) {

@@ -27,6 +27,7 @@ static struct {
     uint64_t start_ns;
     enum decide_reach reach;
     unsigned steps;
+    unsigned threads;       // at the last step
     struct snapshot base;   // what there was before anything was learned
     struct snapshot stable; // decided when the last change was noted
     struct retention retention;
@@ -184,6 +185,7 @@ static void decide_depths(const struct observation *seen) {
         .price = options.memory_price,
     };
     note_work(batches);
+    decider.threads = seen->threads;
     depths_step(&decider.depths, &now, &decided);
 }
 
@@ -352,20 +354,30 @@ static size_t least_size(size_t one, size_t other) {
     return one < other ? one : other;
 }
 
+static bool is_in_file(unsigned class_index) {
+    for (unsigned i = 0; i < learned.depth_count; i++)
+        if (learned.depths[i].bytes == class_bytes(class_index))
+            return true;
+    return false;
+}
+
 // The next run's budget has room for the depths that it begins with. What was more served one phase, and is found again
-// where it is learned again.
+// where it is learned again. A depth that the file has says so where it has gone back to the default.
 static void note_depths(uint64_t now_ns) {
+    bool is_named[CLASS_COUNT];
     size_t more = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        is_named[i] = depth_for_file(i) != decider.base.depth[i] || is_in_file(i);
     learned.depth_count = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
         unsigned depth = depth_for_file(i), usual = decider.base.depth[i];
-        if (depth == usual)
-            continue;
         more += depth > usual ? (depth - usual) * class_bytes(i) : 0;
-        learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth};
+        if (is_named[i])
+            learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth};
     }
     decided.thread_bytes = least_size(decided.thread_bytes, decider.base.thread_bytes + more);
-    decided.all_threads_bytes = least_size(decided.all_threads_bytes, decider.base.all_threads_bytes + more);
+    decided.all_threads_bytes =
+        least_size(decided.all_threads_bytes, decider.base.all_threads_bytes + more * decider.threads);
     note_value(DECISION_thread_bytes, "depths", now_ns);
     note_value(DECISION_all_threads_bytes, "depths", now_ns);
 }

@@ -87,7 +87,8 @@ void learn_start(void) {
     cycle_start(learner.start_ns);
     put_in_force(&decided);
     heap_leave(heap);
-    store_relaxed(&learn_times_big, learner.is_endless); // a hint, as the next one
+    bool times_big = learner.is_endless && (part_learns(PART_tournaments) || part_learns(PART_sites));
+    store_relaxed(&learn_times_big, times_big); // a hint, as the next one
     store_relaxed(&learn_is_on, mode_learning((enum mode)options.mode) != LEARN_NOTHING);
 }
 

@@ -75,7 +75,8 @@ double observed_cost(const struct observation *seen, const struct observation *b
     past.price = options.memory_price;
     past.elapsed_ns = seen->now_ns - before->now_ns;
     past.big_ns = seen->big_ns - before->big_ns;
-    past.faults = faults_known ? seen->faults - before->faults : 0;
+    past.faults =
+        faults_known && seen->faults > before->faults ? seen->faults - before->faults : 0; // else a fork child
     past.refaulted_bytes = faults_known ? 0 : seen->refaulted_bytes - before->refaulted_bytes;
     past.purged_bytes = seen->purged_bytes - before->purged_bytes;
     past.idle_bytes = seen->retained_bytes + idle_in_slabs;

@@ -143,8 +143,10 @@ static bool window_counts(const struct observation *seen) {
 static void end_window(const struct observation *seen) {
     struct ucb *ucb = &player.playing->ucb;
     if (window_counts(seen)) {
-        player.idle_windows = 0;
-        if (ucb_note(ucb, observed_cost(seen, &player.last), seen->now_ns))
+        bool is_over = ucb_note(ucb, observed_cost(seen, &player.last), seen->now_ns);
+        if (ucb->window == 0) // both of the pair counted
+            player.idle_windows = 0;
+        if (is_over)
             end_plays(seen->now_ns);
         return;
     }

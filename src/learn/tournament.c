@@ -86,7 +86,7 @@ static bool contest_counts(enum activity activity, const struct observation *see
     case ACTIVITY_BIG_CALLS:
         return seen->big_calls - last->big_calls >= TOURNAMENT_LEAST_CALLS;
     case ACTIVITY_FAULTS:
-        return seen->faults - last->faults >= TOURNAMENT_LEAST_FAULTS;
+        return seen->faults >= last->faults + TOURNAMENT_LEAST_FAULTS; // a fork child's begin anew
     case ACTIVITY_GROWTH:
         break;
     }

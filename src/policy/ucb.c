@@ -6,6 +6,7 @@
 
 #define LEAST_SCALE 0.04 // half of the costs differ by 8 %: below that differences are noise
 #define SCALE_FADES 64   // the scale loses this part (1/N) with each play
+#define MOST_LOSS_PERMILLE 1000000
 #define LN_2 0.693147180559945
 
 // By its series, without the mathematical library: ln m = 2 (z + z^3/3 + ...) where z = (m - 1) / (m + 1).
@@ -146,5 +147,8 @@ void ucb_drop_window(struct ucb *ucb) {
 
 int32_t ucb_gain_permille(const struct ucb *ucb) {
     const struct ucb_arm *held = &ucb->arm[ucb->held];
-    return ucb->held == 0 || held->standard <= 0 ? 0 : (int32_t)(1000 - 1000 * held->cost / held->standard);
+    if (ucb->held == 0 || held->standard <= 0)
+        return 0;
+    double gain = 1000 - 1000 * held->cost / held->standard;
+    return gain > -MOST_LOSS_PERMILLE ? (int32_t)gain : -MOST_LOSS_PERMILLE;
 }

@@ -78,7 +78,7 @@ bool retain_note_given(size_t slices) {
 
 // Where much came back, fading was wrong, and the next time comes after more traffic.
 static void learn_traffic(void) {
-    bool wrong = returned_slices > retain.allowance_slices / REFAULT_WRONG_SHARE;
+    bool wrong = returned_slices > fading_slices() / REFAULT_WRONG_SHARE;
     if (wrong && fade_traffic < REFAULT_FADE_MOST_TRAFFIC)
         fade_traffic *= 2;
     else if (!wrong && fade_traffic > REFAULT_FADE_TRAFFIC)
@@ -91,6 +91,8 @@ void retain_fade(size_t cold_slices) {
     size_t used = less(highest_retained_slices, cold_slices + lowest_idle_slices);
     size_t surplus = less(retain.allowance_slices, used);
     retain.allowance_slices -= (surplus + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
+    size_t begun_with = DECIDED(allowance_first) >> SLICE_SHIFT; // of which no program needs more than it had
+    first_gone_slices = less(begun_with, first_slices());
     first_gone_slices += (less(first_slices(), used) + REFAULT_FADE_SHARE - 1) / REFAULT_FADE_SHARE;
     highest_retained_slices = retain_all_slices();
     most_slices = all_in_use_slices() + retain_all_slices();

@@ -208,5 +208,6 @@ struct slab_totals slab_count(unsigned class_index) {
 
 size_t slab_in_use_bytes(unsigned class_index) {
     struct slab_totals slabs = slab_count(class_index);
-    return (slabs.made - slabs.returned) * size_classes[class_index].slices * SLICE_BYTES;
+    uint64_t slabs_there = slabs.returned < slabs.made ? slabs.made - slabs.returned : 0; // counted while they change
+    return slabs_there * size_classes[class_index].slices * SLICE_BYTES;
 }
