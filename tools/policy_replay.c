@@ -293,17 +293,9 @@ static void say_progress(void) {
     fprintf(stderr, "progress %llu\n", (unsigned long long)percent);
 }
 
-static uint64_t last_ticks_of_trace(void) {
-    uint64_t last = replay.trace.end.end_ticks;
-    for (uint32_t i = 0; i < replay.trace.thread_count; i++)
-        for (const struct trace_chunk_at *chunk = replay.trace.threads[i].first; chunk != NULL; chunk = chunk->next)
-            last = chunk->head.first_ticks > last ? chunk->head.first_ticks : last;
-    return last;
-}
-
 static void replay_all(void) {
     struct step step;
-    uint64_t last = last_ticks_of_trace();
+    uint64_t last = trace_last_ticks(&replay.trace);
     registry.first_thread = 0; // else a second thread would take the heap of the first, as if it had lost its own
     replay.threads = memory_map((replay.trace.thread_count + 1) * sizeof *replay.threads);
     for (uint32_t i = 1; i < replay.trace.thread_count; i++)
@@ -483,7 +475,7 @@ int main(int count, char **words) {
     trace_open(&replay.trace, read.trace, read.partial);
     replay.speed = 1;
     if (read.seconds > 0)
-        replay.speed = seconds_to(last_ticks_of_trace()) / read.seconds;
+        replay.speed = seconds_to(trace_last_ticks(&replay.trace)) / read.seconds;
     if (read.policy != NULL)
         begin_with(read.policy);
     replay_all();

@@ -210,6 +210,14 @@ static const struct trace_chunk_at *with_events(const struct trace_chunk_at *chu
     return chunk;
 }
 
+uint64_t trace_last_ticks(const struct trace *trace) {
+    uint64_t last = trace->end.end_ticks;
+    for (uint32_t i = 0; i < trace->thread_count; i++)
+        for (const struct trace_chunk_at *chunk = trace->threads[i].first; chunk != NULL; chunk = chunk->next)
+            last = chunk->head.first_ticks > last ? chunk->head.first_ticks : last;
+    return last;
+}
+
 void trace_cursor_start(struct trace_cursor *cursor, const struct trace *trace, uint32_t thread) {
     *cursor = (struct trace_cursor){.trace = trace, .chunk = with_events(trace->threads[thread].first)};
 }

@@ -38,6 +38,8 @@ struct trace {
 // Opens a trace, or ends the program with a line that says what is wrong. `partial`: a file without its end is read as
 // far as it is whole.
 void trace_open(struct trace *trace, const char *path, bool partial);
+// When the last thing happened that is known, also of a trace without its end.
+uint64_t trace_last_ticks(const struct trace *trace);
 
 double trace_seconds(const struct trace *trace, uint64_t ticks);
 

@@ -139,17 +139,9 @@ static void count_give(const struct step *step, uint64_t bytes_taken) {
     site_lives(site, -(int64_t)block->bytes, -1);
 }
 
-static uint64_t last_ticks(void) {
-    uint64_t last = all.trace.end.end_ticks;
-    for (uint32_t i = 0; i < all.trace.thread_count; i++)
-        for (const struct trace_chunk_at *chunk = all.trace.threads[i].first; chunk != NULL; chunk = chunk->next)
-            last = chunk->head.first_ticks > last ? chunk->head.first_ticks : last;
-    return last;
-}
-
 static void count_all(struct merge *merge) {
     struct step step;
-    uint64_t start = all.trace.end.start_ticks, end = last_ticks();
+    uint64_t start = all.trace.end.start_ticks, end = trace_last_ticks(&all.trace);
     double scale = end > start ? MOMENTS / (double)(end - start) : 0;
     unsigned moment = 0;
     while (merge_next(merge, &step)) {
@@ -289,7 +281,7 @@ static void print_threads(void) {
 
 static void print_all(const struct merge *merge) {
     const struct trace *trace = &all.trace;
-    uint64_t length = last_ticks() - trace->end.start_ticks;
+    uint64_t length = trace_last_ticks(&all.trace) - trace->end.start_ticks;
     printf("{\"is_whole\":%s,\"pid\":%u,\"start_unix_ns\":%llu", trace->is_whole ? "true" : "false", trace->header.pid,
            (unsigned long long)trace->header.start_unix_ns);
     print_chunk("command", trace->command);

@@ -24,7 +24,7 @@ struct learn_told {
     struct history history;
 };
 
-// 0: nothing is learned (any more). Relaxed: a hint to the threads.
+// 0: nothing is learned. Relaxed: a hint to the threads.
 SHARED uint32_t learn_is_on;
 // 1: calls for big blocks are timed, and their sites noted, for the tournament and for site rules. As above.
 SHARED uint32_t learn_times_big;

@@ -48,10 +48,11 @@ void observe(struct observation *seen, uint64_t now_ns) {
         seen->cached_bytes += seen->classes[i].cached_blocks * class_bytes(i);
     }
     struct runs_totals runs = runs_count();
+    struct cache_totals cache = cache_count();
     seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
-    seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache_count().bytes;
+    seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache.bytes;
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
-    seen->purged_bytes = runs.purged_bytes + cache_count().released_bytes;
+    seen->purged_bytes = runs.purged_bytes + cache.released_bytes;
     seen->refaulted_bytes = runs.refaulted_bytes;
     seen->big_calls = load_relaxed(&observed_big_calls);
     seen->big_ns = load_relaxed(&observed_big_ns);

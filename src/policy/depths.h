@@ -4,9 +4,8 @@
 // program that needs more than twice as many at a time gains nothing. So depth is doubled where what half of the
 // batches cost is more than what the blocks cost in memory, and taken back where the batches did not become fewer.
 // Where hardly any batch moves, depth goes down again, to the default: what is idle now may be what the program's next
-// phase works with. All classes share one budget; those
-// that gain most for their bytes come first (water-filling, as tcmalloc does between its size classes). The budget is
-// doubled by the same rule: on trial, where a quarter of what all batches cost is more than what stacks hold by now.
+// phase works with. All classes share one budget, which is doubled by the same rule: on trial, where a quarter of what
+// all batches cost is more than what stacks hold by now.
 #ifndef POLICY_DEPTHS_H
 #define POLICY_DEPTHS_H
 
