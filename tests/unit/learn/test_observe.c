@@ -195,6 +195,19 @@ static void memory_in_use_and_retained_is_seen(void **state) {
     assert_true(seen.purged_bytes >= 64 * SLICE_BYTES);
 }
 
+// In a fork child the system counts page faults from the beginning.
+static void fewer_faults_than_before_are_none(void **state) {
+    static struct observation before, after;
+    (void)state;
+    before.now_ns = SECOND_NS;
+    after.now_ns = 2 * SECOND_NS;
+    before.faults = 1000000;
+    after.faults = 5;
+    assert_true(observed_cost(&after, &before) == 0);
+    after.faults = 1000010;
+    assert_true(observed_cost(&after, &before) == 10 * COST_FAULT_NS);
+}
+
 static void more_gone_than_came_is_none(void **state) {
     struct observation odd = {0};
     (void)state;
@@ -215,6 +228,7 @@ int main(void) {
         cmocka_unit_test(blocks_on_their_way_between_threads_are_nobodys),
         cmocka_unit_test(memory_in_use_and_retained_is_seen),
         cmocka_unit_test(more_gone_than_came_is_none),
+        cmocka_unit_test(fewer_faults_than_before_are_none),
     };
     return cmocka_run_group_tests_name("observe", tests, start_heap, NULL);
 }

@@ -315,6 +315,22 @@ static void a_budget_that_is_too_small_is_doubled(void **state) {
     assert_int_equal(program.snapshot.thread_bytes, 8 * STACK_THREAD_BYTES); // and no further
 }
 
+static void while_the_budget_is_tried_no_depth_is_judged(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
+    program.seen.cached_bytes = 4 * MIB;
+    program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
+    step(CLASS, 0);
+    step(CLASS, 0);
+    step(CLASS, 10000);
+    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_TRIED);
+    program.batches[OTHER] += 20000;
+    step(CLASS, 10000);
+    assert_int_equal(program.state.budget.trial, DEPTH_TRIED);
+    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_IDLE);
+    assert_int_equal(depth_of(CLASS), 32);
+}
+
 static void a_doubled_budget_that_does_not_help_is_taken_back(void **state) {
     (void)state;
     assert_int_equal(tries_of_budget(40, 0.05), 1);
@@ -415,6 +431,7 @@ int main(void) {
         cmocka_unit_test_setup(the_budget_is_at_most_half_of_what_is_in_use, begin),
         cmocka_unit_test_setup(the_budget_is_a_valid_decision, begin),
         cmocka_unit_test_setup(a_budget_that_is_too_small_is_doubled, begin),
+        cmocka_unit_test_setup(while_the_budget_is_tried_no_depth_is_judged, begin),
         cmocka_unit_test_setup(a_doubled_budget_that_does_not_help_is_taken_back, begin),
         cmocka_unit_test_setup(a_doubled_budget_goes_with_what_it_was_for, begin),
         cmocka_unit_test_setup(a_budget_that_is_not_used_is_not_doubled, begin),

@@ -194,6 +194,18 @@ static void three_windows_of_other_sizes_in_a_row_wake_it(void **state) {
     assert_int_equal(step(sized(30, 1000)), EVOLUTION_LEARN_ANEW);
 }
 
+static void two_windows_of_other_sizes_in_a_row_begin_learn_anew(void **state) {
+    uint64_t begin_ns = life.begin_ns;
+    (void)state;
+    steps(2, sized(0, 1000));
+    step(sized(30, 1000));
+    step(sized(0, 1000));
+    step(sized(30, 1000));
+    assert_true(life.begin_ns == begin_ns && life.windows == 5);
+    assert_int_equal(step(sized(30, 1000)), EVOLUTION_GO_ON);
+    assert_true(life.state == EVOLUTION_LEARN && life.begin_ns == now_ns && life.windows == 0);
+}
+
 static void sizes_are_compared_with_the_first_that_are_known(void **state) {
     (void)state;
     freeze();
@@ -323,6 +335,7 @@ int main(void) {
         cmocka_unit_test_setup(three_windows_that_cost_much_more_wake_it, start),
         cmocka_unit_test_setup(what_costs_next_to_nothing_may_cost_a_multiple_of_it, start),
         cmocka_unit_test_setup(three_windows_of_other_sizes_in_a_row_wake_it, start),
+        cmocka_unit_test_setup(two_windows_of_other_sizes_in_a_row_begin_learn_anew, start),
         cmocka_unit_test_setup(sizes_are_compared_with_the_first_that_are_known, start),
         cmocka_unit_test_setup(learning_anew_is_learning_from_the_beginning, start),
         cmocka_unit_test_setup(it_compares_with_the_sizes_since_it_was_frozen_last, start),
