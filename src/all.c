@@ -48,6 +48,7 @@
 
 #include "policy/depths.c"
 
+#include "policy/budget.c"
 #include "policy/headroom.c"
 
 #include "policy/tolerance.c"
@@ -58,6 +59,7 @@
 
 #include "region/window.c"
 
+#include "region/collapse.c"
 #include "region/density.c"
 #include "region/groups.c"
 

@@ -285,6 +285,12 @@
 // that once no more than this are left.
 #define DYN_GROWING_BYTES (8 * MIB)
 #define DYN_WAITING_BYTES (2 * MIB)
+// Collapsing full groups: of a heap from this size on (what the translation caches reach), so many at a look at most,
+// in this part (1/N) of the time; a group takes so long before one was timed.
+#define COLLAPSE_LEAST_BYTES (8 * MIB)
+#define COLLAPSE_MOST_GROUPS 4
+#define COLLAPSE_SHARE (200 / LEARN_HASTE)
+#define COLLAPSE_COST_NS 300000
 // Counts are halved once so many requests were seen since.
 #define SIZES_FADE_SEEN 65536
 // A window of the tournament of big thresholds: some hundred blocks of a program that is busy with such.

@@ -9,7 +9,9 @@
 #include "learn/observe.h"
 #include "learn/parts.h"
 #include "learn/publish.h"
+#include "policy/budget.h"
 #include "policy/modes.h"
+#include "region/collapse.h"
 #include "region/runs.h"
 #include "sample/sizes.h"
 #include "sys/options.h"
@@ -29,6 +31,7 @@ static struct {
     struct observation seen;
     bool is_endless; // mode research: nothing is ever frozen
     bool has_ended;  // no look any more: the program ends
+    struct budget collapse;
     // For learn_tell:
     uint64_t looks_ns;
     uint64_t changes;
@@ -61,6 +64,7 @@ static void begin_life(uint64_t now_ns) {
     learner.looks = 0;
     learner.looks_ns = 0;
     learner.changes = 0;
+    budget_start(&learner.collapse);
     learner.windows_before = load_relaxed(&opened_windows); // counts, as the next ones
     learner.windows_ns_before = load_relaxed(&opened_windows_ns);
     learner.seen_before = count_seen();
@@ -147,6 +151,18 @@ static uint64_t spent_ns(uint64_t began_ns, uint64_t now_ns) {
     return thread_ns != 0 ? (os_thread_ns() - thread_ns) * LEARN_HASTE : now_ns - began_ns;
 }
 
+// Huge pages for what has come to be dense. Apart from what a look costs: it has its own budget.
+static void collapse_some(uint64_t now_ns) {
+    unsigned done = 0, due = budget_due(&learner.collapse, now_ns - learner.start_ns, learner.seen.in_use_bytes);
+    if (due == 0 || !part_learns(PART_huge))
+        return;
+    while (done < due && collapse_next())
+        done++;
+    uint64_t took_ns = learn_now_ns() - now_ns;
+    budget_note(&learner.collapse, took_ns, done);
+    learner.looks_ns += took_ns;
+}
+
 static void look(uint64_t began_ns) {
     if (learner.process != os_process_id())
         begin_life(began_ns);
@@ -176,6 +192,7 @@ static void look(uint64_t began_ns) {
     bool waits = !cycle_learns(); // for time alone
     store_relaxed(&next_look_high, waits ? SIZE_MAX : in_use < MIB ? MIB : in_use * 2);
     store_relaxed(&next_look_low, waits || in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
+    collapse_some(now);
 }
 
 uint64_t learn_begin_slow(void) {

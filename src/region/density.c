@@ -50,21 +50,21 @@ void density_note_plain(size_t group) {
 }
 
 // The newest groups that looks go at.
-static bool is_needed(size_t number) {
-    for (size_t i = 1; i <= DENSITY_LOOK_GROUPS && i <= plain_count; i++)
+static bool is_needed(size_t number, unsigned newest) {
+    for (size_t i = 1; i <= newest && i <= plain_count; i++)
         if (plain_groups[(plain_count - i) % DENSITY_PLAIN_GROUPS].group == number)
             return true;
     return false;
 }
 
-// The next group from the cursor on that V3 means; looks at few.
-static size_t next_old_group(void) {
+// The next group from the cursor on that V3 means, but for the newest controls; looks at few.
+static size_t next_old_group(unsigned newest) {
     for (unsigned i = 0; i < DENSITY_OLD_LOOKS; i++) {
         size_t number = old_cursor < group_count ? old_cursor : 0;
         old_cursor = number + 1;
         // Places of strangers that the window stepped over belong to nobody either.
         bool is_ours = load_relaxed(&window.info[number * GROUP_SLICES]) != 0;
-        if (is_ours && groups[number].free == 0 && !groups[number].is_huge && !is_needed(number))
+        if (is_ours && groups[number].free == 0 && !groups[number].is_huge && !is_needed(number, newest))
             return number;
     }
     return NO_GROUP;
@@ -84,7 +84,7 @@ bool density_begin_look(struct density_look *look, size_t in_use_slices) {
     if (LIKELY(opened_groups - look_turn < wait))
         return false;
     look_turn = opened_groups;
-    look->old_group = next_old_group();
+    look->old_group = next_old_group(DENSITY_LOOK_GROUPS);
     look->count = 0;
     size_t known = plain_count < DENSITY_PLAIN_GROUPS ? plain_count : DENSITY_PLAIN_GROUPS;
     size_t age = within(in_use_slices / GROUP_SLICES / DENSITY_AGE_SHARE, DENSITY_AGE, DENSITY_AGE_MOST);
@@ -120,8 +120,21 @@ static bool count_touched(size_t group, uint32_t slices, struct touched *sum) {
     return true;
 }
 
+static bool is_touched(size_t group) {
+    struct touched sum = {0};
+    return count_touched(group, GROUP_WHOLE, &sum) && (sum.pages - sum.touched) * DENSITY_COLLAPSE_SHARE <= sum.pages;
+}
+
+size_t density_next_full(void) {
+    return next_old_group(1);
+}
+
+bool density_is_touched(size_t group) {
+    return !os_is_confined() && is_touched(group);
+}
+
 size_t density_finish_look(const struct density_look *look) {
-    struct touched sum = {0}, old = {0};
+    struct touched sum = {0};
     if (os_is_confined())
         return NO_GROUP;
     for (unsigned i = 0; i < look->count; i++)
@@ -129,7 +142,5 @@ size_t density_finish_look(const struct density_look *look) {
             return NO_GROUP;
     if (sum.pages > 0) // read without the lock in density_is_above
         store_relaxed(&last_seen, (uint64_t)(sum.pages - sum.touched) << 32 | sum.pages);
-    if (look->old_group == NO_GROUP || !count_touched(look->old_group, GROUP_WHOLE, &old))
-        return NO_GROUP;
-    return (old.pages - old.touched) * DENSITY_COLLAPSE_SHARE <= old.pages ? look->old_group : NO_GROUP;
+    return look->old_group != NO_GROUP && is_touched(look->old_group) ? look->old_group : NO_GROUP;
 }

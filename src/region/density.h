@@ -41,5 +41,10 @@ INTERNAL void density_note_plain(size_t group);
 INTERNAL bool density_begin_look(struct density_look *look, size_t in_use_slices);
 // Looks, and keeps what was seen. Returns the group that may get a huge page after all, or NO_GROUP. Without the lock.
 INTERNAL size_t density_finish_look(const struct density_look *look);
+// V3, apart from looks: the next group that is full and has no huge page, but for the newest control; NO_GROUP: none
+// was found. With the lock held.
+INTERNAL size_t density_next_full(void);
+// Nearly all of it is. Without the lock.
+INTERNAL bool density_is_touched(size_t group);
 
 #endif

@@ -25,7 +25,8 @@ static bool heap_is_dense(enum huge_place place, size_t in_use_slices) {
 bool huge_is_wanted(enum huge_place place, size_t in_use_slices) {
     if (DECIDED(huge_pages) == OPTION_HUGE_PAGES_OFF || huge_support == OS_HUGE_NONE)
         return false;
-    return DECIDED(huge_pages) == OPTION_HUGE_PAGES_ON || place == HUGE_IN_BLOCK || heap_is_dense(place, in_use_slices);
+    bool known = place == HUGE_IN_BLOCK || place == HUGE_TOUCHED;
+    return DECIDED(huge_pages) == OPTION_HUGE_PAGES_ON || known || heap_is_dense(place, in_use_slices);
 }
 
 bool huge_looks_at_density(void) {

@@ -28,6 +28,7 @@ enum huge_place {
     HUGE_IN_HEAP,  // a group that is not huge
     HUGE_ALREADY,  // one that is
     HUGE_IN_BLOCK, // one that a single block will hold as a whole
+    HUGE_TOUCHED,  // one that is full, and nearly all of it touched
 };
 // Looks at the system's setting, which stays as it is then.
 INTERNAL void huge_start(void);

@@ -2,6 +2,7 @@
 #include "region/runs.h"
 
 #include "base/bits.h"
+#include "region/collapse.h"
 #include "region/density.h"
 #include "region/groups.h"
 #include "region/huge.h"
@@ -146,25 +147,6 @@ static struct huge_change groups_choose(size_t first, size_t slices) {
     return change;
 }
 
-// V3. The kernel may collapse a group that is full, if it still is.
-static void group_collapse(size_t number) {
-    struct huge_change change = {number, 0, true};
-    lock_acquire(&runs_lock);
-    struct group *group = &groups[number];
-    if (group->free == 0 && !group->is_huge && purging_slices == 0 && group_borders < HUGE_MOST_BORDERS &&
-        huge_is_wanted(HUGE_IN_HEAP, retain.in_use_slices)) {
-        groups_make_huge(group);
-        change.groups = 1;
-    }
-    lock_release(&runs_lock);
-    huge_tell(&change);
-    lock_acquire(&runs_lock);
-    change.wanted = group->is_huge; // it may have been purged in part before the kernel was told
-    lock_release(&runs_lock);
-    if (!change.wanted)
-        huge_tell(&change);
-}
-
 // Adds new slices at the window's end. False: there are none.
 static bool runs_grow(size_t slices) {
     size_t first;
@@ -208,7 +190,7 @@ static size_t take_free(size_t slices, size_t align, bool *zeroed) {
     huge_tell(&change);
     size_t dense = UNLIKELY(looks) ? density_finish_look(&look) : NO_GROUP;
     if (UNLIKELY(dense != NO_GROUP))
-        group_collapse(dense);
+        collapse_by_kernel(dense);
     if (UNLIKELY(over))
         purge_down_to(keep, PURGEABLE_EASILY);
     return first;
@@ -216,6 +198,10 @@ static size_t take_free(size_t slices, size_t align, bool *zeroed) {
 
 void runs_forget_purges(void) {
     purging_slices = 0;
+}
+
+bool runs_are_purged(void) {
+    return purging_slices > 0;
 }
 
 // Waits until a purge under way has ended; false where none is.

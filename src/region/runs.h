@@ -60,6 +60,8 @@ INTERNAL bool runs_purge_inside(void *start, size_t bytes);
 INTERNAL void runs_note_refaulted(size_t bytes);
 // In a fork child: purges that were under way in other threads never end. Their slices are lost.
 INTERNAL void runs_forget_purges(void);
+// Slices are on their way to be purged. With runs_lock held.
+INTERNAL bool runs_are_purged(void);
 INTERNAL struct runs_totals runs_count(void);
 // In groups for which huge pages are asked and that are used in part at least. Looks at every group.
 INTERNAL size_t runs_huge_bytes(void);

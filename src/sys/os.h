@@ -49,6 +49,8 @@ INTERNAL bool os_remap_to(void *address, size_t old_bytes, void *place, size_t n
 // Asks the kernel for huge pages in a range from now on, or for none: a wish.
 INTERNAL void os_want_huge_pages(void *address, size_t bytes);
 INTERNAL void os_refuse_huge_pages(void *address, size_t bytes);
+// Puts whole huge pages in place of small ones at once, with what is in them. False: the kernel can't, or has none.
+INTERNAL bool os_collapse(void *address, size_t bytes);
 // Brings pages in, as if each had been written to; where the kernel can't, they come at first touch as ever.
 INTERNAL void os_populate(void *address, size_t bytes);
 // Whether the kernel has huge pages of that size.

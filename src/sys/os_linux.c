@@ -155,21 +155,21 @@ void os_unmap(void *address, size_t bytes) {
     errno = saved;
 }
 
-static bool os_purge_by(void *address, size_t bytes, int advice) {
+static bool os_advise_surely(void *address, size_t bytes, int advice) {
     if (os_call_must_fail())
         return false;
     int saved = errno;
-    bool purged = madvise(address, bytes, advice) == 0;
+    bool done = madvise(address, bytes, advice) == 0;
     errno = saved;
-    return purged;
+    return done;
 }
 
 bool os_purge(void *address, size_t bytes) {
-    return os_purge_by(address, bytes, MADV_DONTNEED);
+    return os_advise_surely(address, bytes, MADV_DONTNEED);
 }
 
 bool os_purge_lazily(void *address, size_t bytes) {
-    return os_purge_by(address, bytes, MADV_FREE);
+    return os_advise_surely(address, bytes, MADV_FREE);
 }
 
 bool os_remap_in_place(void *address, size_t old_bytes, size_t new_bytes) {
@@ -198,6 +198,14 @@ static void os_advise(void *address, size_t bytes, int advice) {
 
 void os_want_huge_pages(void *address, size_t bytes) {
     os_advise(address, bytes, MADV_HUGEPAGE);
+}
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 // from Linux 6.1 on
+#endif
+
+bool os_collapse(void *address, size_t bytes) {
+    return os_advise_surely(address, bytes, MADV_COLLAPSE);
 }
 
 void os_populate(void *address, size_t bytes) {

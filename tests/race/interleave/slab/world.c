@@ -75,6 +75,12 @@ void os_want_huge_pages(void *address, size_t bytes) {
     (void)bytes;
 }
 
+bool os_collapse(void *address, size_t bytes) {
+    (void)address;
+    (void)bytes;
+    return false;
+}
+
 void os_refuse_huge_pages(void *address, size_t bytes) {
     (void)address;
     (void)bytes;

@@ -1,0 +1,20 @@
+// The budget of collapsing.
+#include "policy/budget.h"
+
+void budget_start(struct budget *budget) {
+    *budget = (struct budget){.cost_ns = COLLAPSE_COST_NS};
+}
+
+unsigned budget_due(const struct budget *budget, uint64_t elapsed_ns, size_t in_use_bytes) {
+    uint64_t allowed_ns = elapsed_ns / COLLAPSE_SHARE;
+    if (in_use_bytes < COLLAPSE_LEAST_BYTES || allowed_ns < budget->spent_ns + budget->cost_ns)
+        return 0;
+    uint64_t groups = (allowed_ns - budget->spent_ns) / budget->cost_ns;
+    return groups < COLLAPSE_MOST_GROUPS ? (unsigned)groups : COLLAPSE_MOST_GROUPS;
+}
+
+void budget_note(struct budget *budget, uint64_t took_ns, unsigned groups) {
+    budget->spent_ns += took_ns;
+    if (groups > 0)
+        budget->cost_ns = (3 * budget->cost_ns + took_ns / groups) / 4;
+}

@@ -1,0 +1,50 @@
+// Groups that get their huge page late.
+#include "region/collapse.h"
+
+#include "region/density.h"
+#include "region/groups.h"
+#include "region/huge.h"
+#include "region/retain.h"
+#include "region/runs.h"
+#include "sys/os.h"
+
+// Marks the group as huge, and tells the kernel. False: it is not full, or must not.
+static bool advise(size_t number, enum huge_place place) {
+    struct huge_change change = {number, 0, true};
+    lock_acquire(&runs_lock);
+    struct group *group = &groups[number];
+    if (group->free == 0 && !group->is_huge && !runs_are_purged() && group_borders < HUGE_MOST_BORDERS &&
+        huge_is_wanted(place, retain.in_use_slices)) {
+        groups_make_huge(group);
+        change.groups = 1;
+    }
+    lock_release(&runs_lock);
+    huge_tell(&change);
+    return change.groups > 0;
+}
+
+// It may have been purged in part before the kernel was told.
+static void take_back_if_plain(size_t number) {
+    struct huge_change change = {number, 1, false};
+    lock_acquire(&runs_lock);
+    bool is_huge = groups[number].is_huge;
+    lock_release(&runs_lock);
+    if (!is_huge)
+        huge_tell(&change);
+}
+
+void collapse_by_kernel(size_t number) {
+    if (advise(number, HUGE_IN_HEAP))
+        take_back_if_plain(number);
+}
+
+bool collapse_next(void) {
+    lock_acquire(&runs_lock);
+    size_t number = huge_looks_at_density() ? density_next_full() : NO_GROUP;
+    lock_release(&runs_lock);
+    if (number == NO_GROUP || !density_is_touched(number) || !advise(number, HUGE_TOUCHED))
+        return false;
+    bool collapsed = os_collapse(window_address(number * GROUP_SLICES), GROUP_BYTES);
+    take_back_if_plain(number);
+    return collapsed;
+}

@@ -1,0 +1,18 @@
+// Collapsing: huge pages for groups that are full and touched already.
+//
+// What was opened while the heap was small, as a control (V2), or what served a sparse heap before has small pages, and
+// keeps them. Once a group is full and nearly all of it is touched (V3), a huge page costs no memory, and each access
+// to it fewer misses of the translation caches. The kernel's own thread collapses what is advised when it finds time:
+// 8 MiB a second at best. At once takes a third of a millisecond a group, which the learner pays for from its budget.
+#ifndef REGION_COLLAPSE_H
+#define REGION_COLLAPSE_H
+
+#include "base/compiler.h"
+
+// The kernel may collapse the group when it finds time, if it is still full and the heap dense.
+INTERNAL void collapse_by_kernel(size_t number);
+// Collapses a group now, the next that lends itself to it; false: none was found, or the kernel would not. Looks at a
+// few groups only: the next call goes on behind them.
+INTERNAL bool collapse_next(void);
+
+#endif

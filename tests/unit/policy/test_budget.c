@@ -1,0 +1,74 @@
+// The budget of collapsing: its part of the time, never more at once, and by what a group has cost of late.
+#include "unit/unit.h"
+
+#include "policy/budget.h"
+
+#define LARGE_BYTES (64 * MIB)
+
+static struct budget budget_now;
+
+static int begin(void **state) {
+    (void)state;
+    budget_start(&budget_now);
+    return 0;
+}
+
+static void a_small_heap_needs_none(void **state) {
+    (void)state;
+    assert_int_equal(budget_due(&budget_now, 1000 * SECOND_NS, COLLAPSE_LEAST_BYTES - 1), 0);
+    assert_true(budget_due(&budget_now, 1000 * SECOND_NS, COLLAPSE_LEAST_BYTES) > 0);
+}
+
+static void a_short_program_pays_nothing(void **state) {
+    (void)state;
+    uint64_t first_ns = (uint64_t)COLLAPSE_COST_NS * COLLAPSE_SHARE;
+    assert_int_equal(budget_due(&budget_now, 0, LARGE_BYTES), 0);
+    assert_int_equal(budget_due(&budget_now, first_ns - 1, LARGE_BYTES), 0);
+    assert_int_equal(budget_due(&budget_now, first_ns, LARGE_BYTES), 1);
+}
+
+static void never_more_at_once(void **state) {
+    (void)state;
+    assert_int_equal(budget_due(&budget_now, 100000 * SECOND_NS, LARGE_BYTES), COLLAPSE_MOST_GROUPS);
+}
+
+// Whatever a group takes, and also where looking finds none.
+static void its_part_of_the_time_is_kept(void **state) {
+    struct random random = random_start();
+    (void)state;
+    for (unsigned round = 0; round < 100; round++) {
+        uint64_t group_ns = 50000 + random_below(&random, 5 * MS_NS), spent_ns = 0, most_ns = 0, now_ns = 0;
+        budget_start(&budget_now);
+        for (unsigned i = 0; i < 1000; i++) {
+            now_ns += random_below(&random, 500 * MS_NS);
+            unsigned due = budget_due(&budget_now, now_ns, LARGE_BYTES);
+            unsigned done = due > 0 ? (unsigned)random_below(&random, due + 1) : 0;
+            uint64_t took_ns = done * group_ns + (due > 0 ? 1000 : 0);
+            most_ns = most_ns < took_ns ? took_ns : most_ns;
+            spent_ns += took_ns;
+            budget_note(&budget_now, took_ns, done);
+            assert_true(spent_ns <= now_ns / COLLAPSE_SHARE + most_ns);
+        }
+        assert_true(spent_ns > 0);
+    }
+}
+
+static void it_learns_what_a_group_costs(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 100; i++)
+        budget_note(&budget_now, 10 * MS_NS, 2);
+    assert_in_range(budget_now.cost_ns, 5 * MS_NS - MS_NS / 10, 5 * MS_NS);
+    budget_note(&budget_now, MS_NS, 0); // found none
+    assert_in_range(budget_now.cost_ns, 5 * MS_NS - MS_NS / 10, 5 * MS_NS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_small_heap_needs_none, begin),
+        cmocka_unit_test_setup(a_short_program_pays_nothing, begin),
+        cmocka_unit_test_setup(never_more_at_once, begin),
+        cmocka_unit_test_setup(its_part_of_the_time_is_kept, begin),
+        cmocka_unit_test_setup(it_learns_what_a_group_costs, begin),
+    };
+    return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
+}
