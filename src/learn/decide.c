@@ -382,10 +382,10 @@ static void note_depths(uint64_t now_ns) {
     note_value(DECISION_all_threads_bytes, "depths", now_ns);
 }
 
-// The next run begins with what this one held most of the time; whoever learns nothing forgets it as it does all
-// allowances.
+// The next run begins with what this one had better held from its beginning; whoever learns nothing forgets it as it
+// does all allowances.
 static void note_allowance(uint64_t now_ns) {
-    decided.allowance_first = retention_usually_held(&decider.retention);
+    decided.allowance_first = retention_to_begin_with(&decider.retention);
     note_value(DECISION_allowance_first, "refaults", now_ns);
 }
 

@@ -1,6 +1,8 @@
 // How much free memory to hold.
 #include "policy/retention.h"
 
+#include <string.h>
+
 #include "base/bits.h"
 #include "policy/snapshot.h"
 
@@ -12,6 +14,46 @@ static size_t most_of(size_t one, size_t other) {
     return one > other ? one : other;
 }
 
+// Levels are 0, 1, 2, 3, 4, 6, 8, 12, 16 and so on.
+static unsigned level_of(size_t bytes) {
+    if (bytes < 2)
+        return (unsigned)bytes;
+    unsigned doubling = bits_highest(bytes);
+    return 2 * doubling + (unsigned)(bytes >> (doubling - 1) & 1);
+}
+
+static size_t level_bytes(unsigned level) {
+    return level < 2 ? level : (size_t)(2 + level % 2) << (level / 2 - 1);
+}
+
+// Adds what each byte between two depths of a fall gained by being held through it.
+static void add_gain(double *gains, size_t from, size_t to, double gain) {
+    for (unsigned level = level_of(from); level + 1 < RETENTION_LEVELS && level_bytes(level) < to; level++) {
+        size_t low = most_of(level_bytes(level), from), next = level_bytes(level + 1);
+        gains[level] += gain * (double)((next < to ? next : to) - low);
+    }
+}
+
+// The fall before a rise, which begins at the low and ends now or never (0): each byte through which it goes lay idle
+// since the last rise that went through it, and is as deep as it lies above the lowest low since then. `before`: how
+// many rises ago the next earlier one was.
+static void weigh_fall(const struct retention *state, double *gains, const struct retention_rise *rise, unsigned before,
+                       double back) {
+    size_t reached = rise->low_bytes, lowest = rise->low_bytes;
+    for (unsigned i = before; i < RETENTION_RISES && reached < rise->high_bytes; i++) {
+        const struct retention_rise *past = &state->rises[(state->newest + RETENTION_RISES - i) % RETENTION_RISES];
+        if (past->end_ns == 0)
+            return;
+        size_t top = past->high_bytes < rise->high_bytes ? past->high_bytes : rise->high_bytes;
+        if (top > reached) {
+            double held = (double)(rise->end_ns - past->end_ns) / (double)state->last.hold_ns;
+            add_gain(gains, reached - lowest, top - lowest, back - held);
+            reached = top;
+        }
+        lowest = past->low_bytes < lowest ? past->low_bytes : lowest;
+    }
+}
+
 // Follows what is in use from lows to highs.
 static void note_level(struct retention *state, uint64_t now_ns, size_t bytes) {
     struct retention_rise *rise = &state->rises[state->newest];
@@ -19,6 +61,7 @@ static void note_level(struct retention *state, uint64_t now_ns, size_t bytes) {
     if (state->low_bytes > bytes)
         state->low_bytes = bytes;
     if (rise->high_bytes > state->low_bytes + turn && bytes > state->low_bytes + turn) { // from a fall, another rise
+        weigh_fall(state, state->gains, rise, 1, 1);
         state->newest = (state->newest + 1) % RETENTION_RISES;
         state->rises[state->newest] = (struct retention_rise){now_ns, state->low_bytes, bytes};
         state->low_bytes = bytes;
@@ -92,18 +135,6 @@ struct retention_choice retention_step(struct retention *state, const struct ret
     };
 }
 
-// Levels are 0, 1, 2, 3, 4, 6, 8, 12, 16 and so on.
-static unsigned level_of(size_t bytes) {
-    if (bytes < 2)
-        return (unsigned)bytes;
-    unsigned doubling = bits_highest(bytes);
-    return 2 * doubling + (unsigned)(bytes >> (doubling - 1) & 1);
-}
-
-static size_t level_bytes(unsigned level) {
-    return level < 2 ? level : (size_t)(2 + level % 2) << (level / 2 - 1);
-}
-
 void retention_note_held(struct retention *state, uint64_t now_ns, size_t bytes) {
     if (state->held.last_ns != 0 && now_ns > state->held.last_ns)
         state->held.ns[state->held.level] += now_ns - state->held.last_ns;
@@ -112,7 +143,7 @@ void retention_note_held(struct retention *state, uint64_t now_ns, size_t bytes)
     state->held.level = level_of(bytes);
 }
 
-size_t retention_usually_held(const struct retention *state) {
+static size_t usually_held(const struct retention *state) {
     uint64_t all = 0, above = 0;
     unsigned level = RETENTION_LEVELS;
     for (unsigned i = 0; i < RETENTION_LEVELS; i++)
@@ -120,4 +151,25 @@ size_t retention_usually_held(const struct retention *state) {
     while (level > 0 && above < all - all / USUAL_SHARE)
         above += state->held.ns[--level];
     return level < RETENTION_LEVELS ? level_bytes(level) : 0;
+}
+
+// What it would have been best to hold all the time, by what it lay idle for and by what came again.
+static size_t best_held(const struct retention *state) {
+    double gains[RETENTION_LEVELS], sum = 0, best_sum = 0;
+    unsigned best = 0;
+    memcpy(gains, state->gains, sizeof gains);
+    weigh_fall(state, gains, &state->rises[state->newest], 1, 1);
+    weigh_fall(state, gains, &(struct retention_rise){state->last.now_ns, state->low_bytes, SIZE_MAX}, 0, 0);
+    for (unsigned level = 0; level + 1 < RETENTION_LEVELS; level++) {
+        sum += gains[level];
+        if (sum > best_sum) {
+            best_sum = sum;
+            best = level + 1;
+        }
+    }
+    return level_bytes(best);
+}
+
+size_t retention_to_begin_with(const struct retention *state) {
+    return most_of(usually_held(state), state->last.now_ns != 0 ? best_held(state) : 0);
 }

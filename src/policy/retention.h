@@ -42,6 +42,9 @@ struct retention {
     uint64_t refault_ns;  // when purged memory was last needed again
     size_t refault_bytes; // the mechanism's allowance then
     unsigned idle_turns;  // times that the program slept on free memory for long
+    // What holding it through all falls so far would have gained, by the depth of a byte below what was in use, in
+    // bytes faulted in.
+    double gains[RETENTION_LEVELS];
     struct {
         uint64_t last_ns; // 0: nothing was held yet
         unsigned level;
@@ -62,8 +65,9 @@ ALWAYS_INLINE uint64_t retention_ns(size_t price) {
 INTERNAL struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen);
 // So many bytes are held from now on.
 INTERNAL void retention_note_held(struct retention *state, uint64_t now_ns, size_t bytes);
-// What was held, or more, for three quarters of the time since there was anything to hold: for the program's next run.
-// A program that holds much for a phase alone would carry it into phases that it is no good for.
-INTERNAL size_t retention_usually_held(const struct retention *state);
+// What the program's next run is to hold from its beginning: what would have gained most if it had been held all the
+// time; or what was, or more, for three quarters of the time since there was anything to hold, if that is more. What it
+// held for a phase alone it would carry into phases that it is no good for.
+INTERNAL size_t retention_to_begin_with(const struct retention *state);
 
 #endif

@@ -229,18 +229,18 @@ static void a_delay_is_one_that_the_mechanism_takes(void **state) {
 
 static void what_was_held_most_of_the_time_is_known(void **state) {
     (void)state;
-    assert_int_equal(retention_usually_held(&state_now), 0);
+    assert_int_equal(retention_to_begin_with(&state_now), 0);
     retention_note_held(&state_now, SECOND_NS, 0);
     retention_note_held(&state_now, 100 * SECOND_NS, 64 * MIB); // nothing before that counts
     retention_note_held(&state_now, 175 * SECOND_NS, 8 * MIB);
     retention_note_held(&state_now, 199 * SECOND_NS, 8 * MIB);
-    assert_int_equal(retention_usually_held(&state_now), 64 * MIB); // 75 of 99 seconds
+    assert_int_equal(retention_to_begin_with(&state_now), 64 * MIB); // 75 of 99 seconds
     retention_note_held(&state_now, 202 * SECOND_NS, 100 * MIB);
-    assert_int_equal(retention_usually_held(&state_now), 8 * MIB); // 75 of 102
+    assert_int_equal(retention_to_begin_with(&state_now), 8 * MIB); // 75 of 102
     retention_note_held(&state_now, 302 * SECOND_NS, 0);
-    assert_int_equal(retention_usually_held(&state_now), 64 * MIB);
+    assert_int_equal(retention_to_begin_with(&state_now), 64 * MIB);
     retention_note_held(&state_now, 402 * SECOND_NS, 0);
-    assert_int_equal(retention_usually_held(&state_now), 0); // a third of the time nothing was
+    assert_int_equal(retention_to_begin_with(&state_now), 0); // a third of the time nothing was
 }
 
 // Rounded down by a third at most, and what is a level itself not at all.
@@ -251,13 +251,75 @@ static void any_amount_has_a_level(void **state) {
         size_t bytes = random_below(&random, (size_t)1 << (1 + random_below(&random, 60)));
         retention_note_held(&state_now, SECOND_NS, bytes);
         retention_note_held(&state_now, 2 * SECOND_NS, bytes);
-        size_t level = retention_usually_held(&state_now);
+        size_t level = retention_to_begin_with(&state_now);
         assert_true(level <= bytes && bytes - level <= bytes / 3);
         begin(state);
         retention_note_held(&state_now, SECOND_NS, level);
         retention_note_held(&state_now, 2 * SECOND_NS, level);
-        assert_int_equal(retention_usually_held(&state_now), level);
+        assert_int_equal(retention_to_begin_with(&state_now), level);
     }
+}
+
+// ---- what the next run begins with
+
+// Between so many bytes and half as many more: levels lie that far apart.
+static void assert_begins_with(size_t bytes) {
+    assert_in_range(retention_to_begin_with(&state_now), bytes, bytes + bytes / 2);
+}
+
+static void what_came_again_soon_is_begun_with(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_int_equal(retention_to_begin_with(&state_now), 0); // it may never come again
+    go(10 * MS_NS, 200 * MIB);
+    assert_begins_with(190 * MIB);
+    go(10 * MS_NS, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_begins_with(190 * MIB);
+}
+
+static void what_came_again_late_is_not(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    for (unsigned i = 0; i < 5; i++) {
+        burst(10 * MIB, 200 * MIB);
+        look(RETENTION_NS + SECOND_NS, 10 * MIB);
+    }
+    assert_int_equal(retention_to_begin_with(&state_now), 0);
+}
+
+// A program of which the deep falls are long and the others short.
+static void the_depth_that_pays_is_begun_with(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    for (unsigned i = 0; i < 3; i++) {
+        go(10 * MS_NS, 200 * MIB);
+        for (unsigned k = 0; k < 5; k++)
+            burst(200 * MIB, 160 * MIB);
+        go(10 * MS_NS, 200 * MIB);
+        go(10 * MS_NS, 10 * MIB);
+        look(2 * RETENTION_NS, 10 * MIB);
+    }
+    assert_begins_with(40 * MIB);
+}
+
+static void what_it_ends_with_costs_too(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_begins_with(190 * MIB);
+    look(2 * RETENTION_NS, 10 * MIB); // longer than the one time that it came again was worth
+    assert_int_equal(retention_to_begin_with(&state_now), 0);
+}
+
+static void a_heap_that_grows_begins_with_nothing(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    go(SECOND_NS, 500 * MIB);
+    go(SECOND_NS, GIB);
+    assert_int_equal(retention_to_begin_with(&state_now), 0);
 }
 
 // ---- a slow model of what came again
@@ -320,6 +382,11 @@ int main(void) {
         cmocka_unit_test_setup(a_delay_is_one_that_the_mechanism_takes, begin),
         cmocka_unit_test_setup(what_was_held_most_of_the_time_is_known, begin),
         cmocka_unit_test_setup(any_amount_has_a_level, begin),
+        cmocka_unit_test_setup(what_came_again_soon_is_begun_with, begin),
+        cmocka_unit_test_setup(what_came_again_late_is_not, begin),
+        cmocka_unit_test_setup(the_depth_that_pays_is_begun_with, begin),
+        cmocka_unit_test_setup(what_it_ends_with_costs_too, begin),
+        cmocka_unit_test_setup(a_heap_that_grows_begins_with_nothing, begin),
         cmocka_unit_test_setup(levels_that_came_again_are_summed, begin),
     };
     return cmocka_run_group_tests_name("retention", tests, NULL, NULL);
