@@ -15,6 +15,7 @@ struct tolerance_report {
     const uint64_t *class_slab_bytes; // of the slabs that there are
     unsigned threads;
     size_t in_use_bytes; // of the heap
+    size_t price;        // of a MiB for a second, ns
 };
 
 // The W_MAX, in hundredths, that saves most memory; 100, at which nothing is closed, where none saves enough. *saved:

@@ -106,13 +106,14 @@ static void what_was_closed_already_stays_so(void **state) {
 // ---- which is chosen
 
 static uint64_t blocks[CLASS_END], slabs[CLASS_END];
-static struct tolerance_report report = {sizes, blocks, slabs, 1, 0};
+static struct tolerance_report report = {sizes, blocks, slabs, 1, 0, 0};
 
 static int begin_choice(void **state) {
     memset(blocks, 0, sizeof blocks);
     memset(slabs, 0, sizeof slabs);
     report.threads = 1;
     report.in_use_bytes = 16 * MIB;
+    report.price = 1000 * SECOND_NS; // memory is dear
     return begin(state);
 }
 
@@ -127,6 +128,8 @@ static int64_t model_saved(size_t tolerance) {
             if (slabs[i] == 0)
                 continue;
             uint64_t slack = slabs[i] > blocks[i] * sizes[i] ? slabs[i] - blocks[i] * sizes[i] : 0;
+            uint64_t most = (SLICE_BYTES / 4 + sizes[i]) * report.threads;
+            slack = slack < most ? slack : most;
             saved += used++ > 0 ? (int64_t)(slack + report.threads * STACK_BYTES) : 0;
             saved -= (int64_t)(blocks[i] * (sizes[last] - sizes[i]));
         }
@@ -141,7 +144,7 @@ static size_t model_choose(uint64_t *most) {
     *most = 0;
     for (unsigned k = 0; k < COUNT_OF(candidates); k++) {
         int64_t saved = model_saved(candidates[k]);
-        if (saved < (int64_t)(256 * KIB) || saved < (int64_t)(report.in_use_bytes / 64) || (uint64_t)saved <= *most)
+        if (saved < (int64_t)(256 * KIB) || saved < (int64_t)(report.in_use_bytes / 32) || (uint64_t)saved <= *most)
             continue;
         *most = (uint64_t)saved;
         best = candidates[k];
@@ -210,6 +213,20 @@ static void what_is_little_of_the_heap_is_left(void **state) {
     assert_int_equal(saved, 0);
 }
 
+// Cheap memory is not worth the time that rounding costs.
+static void what_it_saves_is_worth_the_time(void **state) {
+    uint64_t saved, least;
+    (void)state;
+    use_all_classes_a_little();
+    assert_true(tolerance_choose(&report, &least) > 100);
+    report.price = SECOND_NS / 50 * MIB / least + 1;
+    assert_true(tolerance_choose(&report, &saved) > 100);
+    report.price -= report.price / 50;
+    assert_int_equal(tolerance_choose(&report, &saved), 100);
+    report.price = COST_MIB_SECOND_NS;
+    assert_int_equal(tolerance_choose(&report, &saved), 100);
+}
+
 static void one_class_alone_has_nothing_to_share(void **state) {
     uint64_t saved;
     (void)state;
@@ -230,6 +247,7 @@ int main(void) {
         cmocka_unit_test_setup(classes_that_are_used_little_go, begin_choice),
         cmocka_unit_test_setup(classes_that_are_full_stay, begin_choice),
         cmocka_unit_test_setup(what_is_little_of_the_heap_is_left, begin_choice),
+        cmocka_unit_test_setup(what_it_saves_is_worth_the_time, begin_choice),
         cmocka_unit_test_setup(one_class_alone_has_nothing_to_share, begin_choice),
     };
     return cmocka_run_group_tests_name("tolerance", tests, NULL, NULL);
