@@ -16,7 +16,8 @@
 //   grow    T threads: 96 MiB in all of blocks of 16 to 4096 B, only allocated, then freed in random order
 // T is 1, 2 or 4, drawn for each phase. Blocks are written at the first and last byte, and at each page above 64 KiB.
 // `work` scales what each phase does: at 100 each takes about a second.
-// "mean_kib": resident memory over time, looked at at 64 points of each phase. One operation: one malloc and one free.
+// "mean_kib": resident memory over time, looked at at 64 points of each phase. "phase_seconds", "phase_kinds": how long
+// each phase took, and which kind it was, with how many threads. One operation: one malloc and one free.
 #include "harness.h"
 
 #include <math.h>
@@ -30,10 +31,17 @@
 #define RING 4096u
 #define TURN 64u
 #define LOOKS 64u
-
 #define RECORDS 4u
+#define PHASE_TEXT_BYTES 40u // of a phase in the report, at most
 
 enum kind { SMALL, ODD, MID, LARGE, PASS, TRADE, BIG, BURST, GROW, KINDS };
+static const char *const kind_names[] = {"small", "odd", "mid", "large", "pass", "trade", "big", "burst", "grow"};
+
+struct done {
+    enum kind kind;
+    unsigned threads;
+    double seconds;
+};
 
 static struct {
     uint64_t seed, phases, work;
@@ -42,7 +50,8 @@ static struct {
     unsigned threads;
     size_t records[RECORDS], odd_bytes;
     uint64_t operations; // of the phases so far
-    double kib_seconds, begun, looked;
+    double kib_seconds, looked;
+    struct done *done; // each phase so far
 } set;
 
 static struct ring {
@@ -218,15 +227,33 @@ static void run(struct worker *worker) {
     for (unsigned i = 0; i < RECORDS && worker->index == 0; i++)
         set.records[i] = (256u << random_below((uint32_t)random_next(&random), 7)) + 16;
     for (uint64_t i = 0; i < set.phases; i++) {
+        double begun = clock_seconds();
         if (worker->index == 0) {
             draw(&random);
-            set.looked = clock_seconds();
+            set.looked = begun;
         }
         pthread_barrier_wait(&set.barrier);
         if (worker->index < set.threads)
             work(worker);
         pthread_barrier_wait(&set.barrier);
+        if (worker->index == 0)
+            set.done[i] = (struct done){set.kind, set.threads, clock_seconds() - begun};
     }
+}
+
+// Further members of the report.
+static char *told(double seconds) {
+    size_t room = (set.phases + 2) * PHASE_TEXT_BYTES, at = 0;
+    char *text = harness_array(room, 1);
+    at += (size_t)snprintf(text, room, ",\"mean_kib\":%.0f", set.kib_seconds / seconds);
+    for (uint64_t i = 0; i < set.phases; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s%.4f", i == 0 ? ",\"phase_seconds\":[" : ",",
+                               set.done[i].seconds);
+    for (uint64_t i = 0; i < set.phases; i++)
+        at += (size_t)snprintf(text + at, room - at, "%s\"%s/%ut\"", i == 0 ? "],\"phase_kinds\":[" : ",",
+                               kind_names[set.done[i].kind], set.done[i].threads);
+    snprintf(text + at, room - at, "]");
+    return text;
 }
 
 int main(int argc, char **argv) {
@@ -234,20 +261,20 @@ int main(int argc, char **argv) {
     set.work = harness_number(argc, argv, 2, "work of a phase", 1, 1 << 16);
     set.phases = harness_number(argc, argv, 3, "phases", 1, 1 << 16);
     set.kind = KINDS - 1;
+    set.done = harness_array(set.phases, sizeof(struct done));
     pthread_barrier_init(&set.barrier, NULL, THREADS);
     const struct phase phases[] = {{"run", run}};
     struct phase_result results[2];
     harness_run(THREADS, phases, 1, own, results);
-    char parameters[100], extra[100];
+    char parameters[100];
     snprintf(parameters, sizeof parameters, "{\"seed\":%llu,\"work\":%llu,\"threads\":%u}",
              (unsigned long long)set.seed, (unsigned long long)set.work, THREADS);
-    snprintf(extra, sizeof extra, ",\"mean_kib\":%.0f", set.kib_seconds / results[1].seconds);
     const struct report report = {.workload = "phases",
                                   .operation = "malloc and free",
                                   .operations = set.operations,
                                   .timed_phase = 0,
                                   .parameters = parameters,
-                                  .extra = extra};
+                                  .extra = told(results[1].seconds)};
     harness_report(&report, phases, 1, results);
     return 0;
 }

@@ -95,6 +95,16 @@ def test_fragmentation_ends_with_what_it_says(counting_library):
     assert report["after_small_kib"] > 16 * 1024 and 0.9 < report["overhead"] < 4
 
 
+def test_a_program_that_changes_tells_what_each_phase_was_and_took(counting_library):
+    report, calls = counted("phases", "5 1 6", counting_library)
+    assert calls["mallocs"] == calls["frees"] == report["operations"]
+    seconds, kinds = report["phase_seconds"], report["phase_kinds"]
+    assert len(seconds) == len(kinds) == 6 and 0 < min(seconds) and sum(seconds) <= report["seconds"] + 1e-3
+    names = [kind.partition("/")[0] for kind in kinds]
+    assert all(one != other for one, other in zip(names, names[1:], strict=False))
+    assert report["mean_kib"] > 0 and kinds == json.loads(run("phases", "5 2 6").stdout)["phase_kinds"]
+
+
 @pytest.mark.parametrize("arguments", ["4096 0 16 8 3000", "4194304 50 16 4 2000", "67108864 0 1048576 2 200"])
 def test_realloc_keeps_the_content_and_counts(arguments):
     report = json.loads(run("realloc_growth", arguments).stdout)
