@@ -139,7 +139,7 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
 
 # --- findings of made-up runs
 
-def filled(tmp_path, seconds, memory=None, groups=rows.GROUPS, grid=GRID[:2], rounds=12):
+def filled(tmp_path, seconds, memory=None, groups=rows.GROUPS, grid=GRID[:2], rounds=40):
     tasks = [Task(f"{group}/{letter}", group, None, None) for group in groups for letter in "ab"]
     kept = store.begin(tmp_path / "runs.jsonl", head(tasks, grid, pairs=rounds))
     for task in tasks:
@@ -176,6 +176,18 @@ def test_one_fixed_setting_that_is_better_is_enough_to_miss(tmp_path):
     assert set(answers_of(kept).values()) == {"missed"}
     hardest = [one for one in findings.of_rows(kept) if one.reference.startswith("every fixed")]
     assert {one.reference for one in hardest} == {f"every fixed; hardest: {GRID[0].name}"}
+
+
+def test_fewer_than_forty_pairs_decide_nothing(tmp_path):
+    seconds, memory = {"learned": 0.5, "learning": 0.5}, {"learned": 0.5, "learning": 0.5}
+    groups = ("stationary", "memory", "adversarial", "programs")
+    assert set(answers_of(filled(tmp_path, seconds, memory, groups, rounds=39)).values()) == {"not decided"}
+
+
+def test_memory_of_what_learns_is_bounded_where_the_program_is_an_adversary(tmp_path):
+    kept = filled(tmp_path, {}, {"learning": 1.2, "learned": 1.2}, groups=("adversarial",))
+    assert answers_of(kept) == {("adversarial", "learning"): "missed", ("adversarial", "learned"): "met"}
+    assert {one.bound for one in findings.of_rows(kept) if one.verdict == "missed"} == {"peak memory ≤ 1.1 of its"}
 
 
 def test_what_learning_found_in_hindsight_is_a_rival_only_where_nothing_changes(tmp_path):

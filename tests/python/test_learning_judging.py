@@ -40,7 +40,9 @@ SAME, FAST, LEAN, SLOW = (interval(v - 0.01, v, v + 0.01) for v in (1.0, 1.2, 0.
 
 @pytest.mark.parametrize("speed, peak, mean, verdict", [
     (FAST, SAME, SAME, MET), (SAME, LEAN, SAME, MET), (SAME, SAME, LEAN, MET), (SLOW, LEAN, LEAN, MISSED),
-    (SAME, SAME, None, MISSED), (SAME, SAME, SAME, MISSED), (interval(0.9, 1.05, 1.2), SAME, SAME, UNDECIDED)])
+    (SAME, SAME, None, MISSED), (SAME, SAME, SAME, MISSED), (interval(0.9, 1.05, 1.2), SAME, SAME, UNDECIDED),
+    (interval(0.985, 0.99, 0.995), LEAN, LEAN, MISSED), (interval(0.985, 0.99, 1.001), LEAN, LEAN, MET),
+    (None, LEAN, LEAN, UNDECIDED)])
 def test_it_pays_to_be_faster_or_leaner_at_the_same_time(speed, peak, mean, verdict):
     assert findings.pays(Compared(speed, peak, mean, 9)) == verdict
 
