@@ -15,7 +15,7 @@
 //   burst   one thread: 48 MiB of blocks of 16 B to 64 KiB (log-uniform) allocated, then freed, after 2 ms again
 //   grow    T threads: 96 MiB in all of blocks of 16 to 4096 B, only allocated, then freed in random order
 // T is 1, 2 or 4, drawn for each phase. Blocks are written at the first and last byte, and at each page above 64 KiB.
-// `work` scales what each phase does: at 100 each takes about a second.
+// `work` scales what each phase does: at 200 each takes a second or two.
 // "mean_kib": resident memory over time, looked at at 64 points of each phase. "phase_seconds", "phase_kinds": how long
 // each phase took, and which kind it was, with how many threads. One operation: one malloc and one free.
 #include "harness.h"

@@ -1,4 +1,4 @@
-"""Makes the package importable from the tree, and builds the library that counts a workload's calls."""
+"""Makes the package and made_up.py importable, and builds the library that counts a workload's calls."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 TREE = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TREE / "python"))
+sys.path[:0] = [str(TREE / "python"), str(Path(__file__).resolve().parent)]
 
 
 @pytest.fixture(scope="session")

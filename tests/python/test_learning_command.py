@@ -5,56 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from hakmem import run as runner
-from hakmem.allocator import Allocator
 from hakmem.cli import app
 from hakmem.learning import campaign, findings, picture, rows, settings, store, tables
-from hakmem.learning.campaign import Campaign
-from hakmem.learning.rows import Task
+from made_up import GRID, Program, answers_of, filled, head, made, task_of
 from typer.testing import CliRunner
-
-LEARNED_TEXT = "hakmem-policy 1\nprogram x\nclass 1040\nretain_min 33554432\nend\n"
-SPEED = {"default": 1.0, "learning": 1.02, "learned": 0.8, "hindsight": 0.8}  # seconds
-MACHINE = {"cpu": "a processor", "cores": 2, "kernel": "6", "glibc": "2.36", "commit": "0" * 40, "time": "now"}
-
-
-def head(tasks, grid, **more):
-    return {"seed": 1, "seeds": [5], "groups": [], "globs": [], "grid_kind": "axes", "grid": [one.name for one in grid],
-            "pairs": 4, "traces": [], "parts": False, "quick": True, "library": "/x", "sha256": "a" * 64, "machine": MACHINE,
-            "rows": [{"name": task.name, "group": task.group} for task in tasks]} | more
-
-
-class Program:
-    """Stands for one: takes as long as its setting says, and writes a policy file where it learns."""
-
-    def __init__(self, seconds=None, fails=()):
-        self.seconds, self.fails, self.runs, self.stop_after = seconds or {}, fails, [], None
-
-    def __call__(self, allocator, folder):
-        if self.stop_after is not None and len(self.runs) >= self.stop_after:
-            raise KeyboardInterrupt
-        given = allocator.environment
-        self.runs.append((allocator.name, given))
-        if given.get("HAKMEM_MODE") == "learning" and "HAKMEM_POLICY" in given:
-            Path(given["HAKMEM_POLICY"]).write_text(LEARNED_TEXT)
-        elif "HAKMEM_POLICY" in given:
-            assert Path(given["HAKMEM_POLICY"]).read_text().startswith("hakmem-policy 1")
-        if allocator.name in self.fails:
-            return runner.Run(None, "it fell over")
-        seconds = (SPEED | self.seconds).get(allocator.name, 1.0) * (1 + len(allocator.name) / 10_000)
-        return runner.Run({"seconds": seconds, "peak_kib": 1000, "mean_kib": 500.0, "operations": 1})
-
-
-GRID = settings.grid_of_axes(thin=True)
-
-
-def made(tmp_path, program, tasks=None, kept=None, grid=GRID, **more):
-    tasks = tasks or [Task("stationary/x", rows.STATIONARY, program, lambda: None)]
-    kept = kept or store.begin(tmp_path / "runs.jsonl", head(tasks, grid, **more))
-    work = tmp_path / "work"
-    work.mkdir(exist_ok=True)
-    return Campaign(tasks, Allocator("hakmem", tmp_path / "lib.so"), grid, kept.head["pairs"], kept.head["parts"], kept, work,
-                    lambda *words: None)
 
 
 def test_it_learns_then_screens_then_makes_rounds_of_all_who_are_left(tmp_path):
@@ -68,7 +22,36 @@ def test_it_learns_then_screens_then_makes_rounds_of_all_who_are_left(tmp_path):
     rounds = names[-4 * len(chosen):]
     orders = [rounds[start:start + len(chosen)] for start in range(0, len(rounds), len(chosen))]
     assert all(sorted(order) == sorted(chosen) for order in orders) and len({tuple(order) for order in orders}) > 1
-    assert len(program.runs) <= one.runs_planned(one.tasks[0])
+
+
+@pytest.mark.parametrize("group", [rows.MEMORY, rows.ADVERSARIAL, rows.PROGRAMS])
+def test_a_group_that_asks_nothing_about_fixed_settings_runs_none(tmp_path, group):
+    program = Program()
+    one = made(tmp_path, program, [task_of(f"{group}/x", program)])
+    one.run()
+    assert one.store.chosen == {f"{group}/x": ["default", "learning", "learned"]}
+    assert [name for name, _ in program.runs][0] == "learned" and len(program.runs) == 1 + 4 * 3
+    assert set(one.store.learned) == {(f"{group}/x", "learned")}
+
+
+def test_rows_where_nothing_changes_are_screened_by_time_alone(tmp_path):
+    program = Program({"mode=fast": 0.7, "retain=0": 0.8, "w_max=1.25": 0.9})
+    one = made(tmp_path, program)
+    one.run()
+    assert set(one.store.chosen["stationary/x"][4:]) == {"mode=fast", "retain=0", "w_max=1.25"}
+
+
+def test_what_is_left_is_known_at_any_moment_and_nothing_at_the_end(tmp_path):
+    """Its estimate is at most what it was with the run before."""
+    tasks = [task_of(name, Program()) for name in ("stationary/x", "changing/1", "changing/2", "changing/3", "memory/x")]
+    seen = []
+    one = made(tmp_path, None, tasks)
+    one.on_run = lambda *_: seen.append((one.runs_done(), one.runs_left()))
+    first = one.runs_left()
+    one.run()
+    wholes = [done + left for done, left in seen]
+    assert wholes == sorted(wholes, reverse=True) and first == wholes[0] and wholes[0] < 1.3 * wholes[-1]
+    assert seen[-1][1] == 0
 
 
 def test_settings_reach_the_program(tmp_path):
@@ -79,7 +62,7 @@ def test_settings_reach_the_program(tmp_path):
     assert list(given["learned"]) == ["HAKMEM_POLICY"] and "thread_bytes" in Path(given["stacks=1m"]["HAKMEM_POLICY"]).read_text()
 
 
-@pytest.mark.parametrize("runs", [1, 3, 25, 60])
+@pytest.mark.parametrize("runs", [1, 3, 25, 50])
 def test_a_measurement_that_was_stopped_goes_on_with_the_same(tmp_path, runs):
     whole = Program()
     made(tmp_path / "other", whole, kept=_begun(tmp_path / "other")).run()
@@ -112,7 +95,29 @@ def test_learning_that_was_stopped_is_done_again_from_the_first_file(tmp_path):
 
 def _begun(folder):
     folder.mkdir()
-    return store.begin(folder / "runs.jsonl", head([Task("stationary/x", rows.STATIONARY, None, None)], GRID))
+    return store.begin(folder / "runs.jsonl", head([task_of("stationary/x", None)], GRID))
+
+
+def test_it_goes_on_after_a_kill_at_any_moment(tmp_path):
+    """The file may end anywhere after its first line."""
+    names = ("stationary/x", "changing/1", "changing/2", "changing/3", "memory/x")
+
+    def run(folder, kept=None):
+        folder.mkdir(exist_ok=True)
+        one = made(folder, None, [task_of(name, Program(fails=("retain=0",))) for name in names], kept)
+        one.run()
+        return one.store
+    whole = run(tmp_path / "whole")
+    text = whole.file.read_bytes()
+    ends = [place for place, letter in enumerate(text) if letter == ord("\n")]
+    for end in ends[0:-1:9]:
+        for cut in (end + 1, end + 30):
+            folder = tmp_path / str(cut)
+            folder.mkdir()
+            (folder / "runs.jsonl").write_bytes(text[:cut])
+            gone_on = run(folder, store.read(folder / "runs.jsonl"))
+            assert gone_on.runs == whole.runs and gone_on.chosen == whole.chosen and gone_on.learned == whole.learned
+            assert store.read(folder / "runs.jsonl").runs == whole.runs
 
 
 def test_who_falls_over_is_not_run_again(tmp_path):
@@ -139,27 +144,6 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
 
 # --- findings of made-up runs
 
-def filled(tmp_path, seconds, memory=None, groups=rows.GROUPS, grid=GRID[:2], rounds=40):
-    tasks = [Task(f"{group}/{letter}", group, None, None) for group in groups for letter in "ab"]
-    kept = store.begin(tmp_path / "runs.jsonl", head(tasks, grid, pairs=rounds))
-    for task in tasks:
-        names = ["default", "learning", "learned", *(arm.name for arm in grid)]
-        kept.add_learned(task.name, "learned", {"x.policy": LEARNED_TEXT})
-        kept.add_chosen(task.name, names)
-        for turn in range(rounds):
-            for place, name in enumerate(names):
-                noise = 1 + ((turn * 7 + place * 3) % 11 - 5) / 2000
-                kib = 1000 * (memory or {}).get(name, 1) * noise
-                kept.add_run((task.name, store.PAIR, turn, name),
-                             {"seconds": seconds.get(name, 1) * noise, "peak_kib": kib, "mean_kib": kib}, None)
-    return kept
-
-
-def answers_of(kept):
-    found = findings.of_rows(kept)
-    return {(one.group, one.subject): one.verdict for one in findings.answers(found, findings.of_groups(kept))}
-
-
 def test_where_learning_pays_every_bound_is_met(tmp_path):
     kept = filled(tmp_path, {"learned": 0.8, "learning": 0.85}, {"learned": 0.8, "learning": 0.8})
     assert set(answers_of(kept).values()) == {"met"}
@@ -174,7 +158,7 @@ def test_where_it_changes_nothing_only_the_bounds_of_not_being_worse_are_met(tmp
 def test_one_fixed_setting_that_is_better_is_enough_to_miss(tmp_path):
     kept = filled(tmp_path, {"learned": 0.8, "learning": 0.8, GRID[0].name: 0.7}, groups=("stationary", "changing"))
     assert set(answers_of(kept).values()) == {"missed"}
-    hardest = [one for one in findings.of_rows(kept) if one.reference.startswith("every fixed")]
+    hardest = [one for one in findings.of_groups(kept) if one.reference.startswith("every fixed")]
     assert {one.reference for one in hardest} == {f"every fixed; hardest: {GRID[0].name}"}
 
 
@@ -204,7 +188,7 @@ def test_leaner_but_slower_does_not_pay(tmp_path):
 
 
 def test_without_runs_nothing_is_decided(tmp_path):
-    kept = store.begin(tmp_path / "runs.jsonl", head([Task("memory/a", "memory", None, None)], GRID))
+    kept = store.begin(tmp_path / "runs.jsonl", head([task_of("memory/a", None)], GRID))
     assert set(answers_of(kept).values()) == {"not decided"}
     tables.as_page(kept, findings.of_rows(kept), findings.of_groups(kept), [], "x.svg")
     picture.save(kept, tmp_path / "x.svg")
@@ -222,7 +206,7 @@ def test_page_and_picture_have_every_row(tmp_path):
         assert row["name"] in page and row["name"] in drawn
     lines = [line for line in page.splitlines() if line.startswith("|")]
     assert all(line.count("|") > 3 for line in lines) and "--quick" in page
-    assert json.loads(json.dumps(tables.as_json(found, whole, findings.answers(found, whole))))["answers"]
+    assert json.loads(json.dumps(tables.as_json(kept, found, whole, findings.answers(found, whole))))["answers"]
 
 
 # --- the command

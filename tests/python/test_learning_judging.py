@@ -75,7 +75,7 @@ def test_the_luckiest_of_many_equal_settings_is_not_faster():
     noise = random.Random(7)
     names = [f"fixed{number}" for number in range(30)]
     rounds = {name: [report(noise.lognormvariate(0, 0.05)) for _ in range(40)] for name in [*names, "learned"]}
-    made, best = judging.ratios_to_fastest(rounds, "learned", names)
+    made, best = judging.ratios_to_fastest(rounds, "learned", judging.fastest_by_round(rounds, names))
     assert len(made.speed) == 40 and 1 <= len(best) <= 2
     naive = judging.ratios(rounds, "learned", judging.fastest(rounds, names, range(40))).compared().speed
     assert naive.value < 0.985 < made.compared().speed.high and made.compared().speed.value > naive.value
@@ -83,7 +83,7 @@ def test_the_luckiest_of_many_equal_settings_is_not_faster():
 
 def test_a_setting_that_is_faster_is_found():
     rounds = {"learned": [report(1.0)] * 10, "slow": [report(1.5)] * 10, "quick": [report(0.9)] * 10, "gone": [None] * 10}
-    made, best = judging.ratios_to_fastest(rounds, "learned", ["slow", "gone", "quick"])
+    made, best = judging.ratios_to_fastest(rounds, "learned", judging.fastest_by_round(rounds, ["slow", "gone", "quick"]))
     assert best == ["quick"] and made.compared().speed.value == pytest.approx(0.9)
 
 

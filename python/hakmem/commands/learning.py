@@ -27,7 +27,7 @@ from hakmem.learning.campaign import Campaign
 from hakmem.learning.rows import Task
 from hakmem.workloads import WorkloadCannotBeBuilt
 
-PAIRS, QUICK_PAIRS = 40, 6
+PAIRS, QUICK_PAIRS = findings.LEAST_PAIRS, 6
 
 
 class Grid(enum.StrEnum):
@@ -44,14 +44,15 @@ def policy(
     grid: Annotated[Grid, typer.Option(help="axes: each fixed setting alone; full: their product, which takes hours a "
                                             "row.")] = Grid.AXES,
     pairs: Annotated[int, typer.Option(min=0, help=f"Rounds of paired runs, {PAIRS} or with --quick {QUICK_PAIRS} if not "
-                                                   "given.")] = 0,
+                                                   "given; the changing programs' seeds share them. Fewer than "
+                                                   f"{findings.LEAST_PAIRS} decide nothing.")] = 0,
     seeds: Annotated[str, typer.Option(metavar="N,N,…", help=f"Of the changing programs; else {rows.SEEDS} are "
                                                              "drawn.")] = "",
     trace: Annotated[list[Path] | None, typer.Option(metavar="FILE", exists=True, dir_okay=False,
                                                      help="Recorded programs, replayed one after another in one process; "
                                                           "twice or more.")] = None,
     has_parts: Annotated[bool, typer.Option("--parts", help="Each part of what is learned alone, and all but it.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Few and short rows, few pairs: five minutes, for a look.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Few and short rows, few pairs: some minutes, for a look.")] = False,
     library: Annotated[Path | None, typer.Option("--lib", metavar="FILE", exists=True, dir_okay=False,
                                                  help="Another hakmem than the one built last.")] = None,
     keep: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE",
@@ -182,7 +183,7 @@ def _measure(tasks: list[Task], subject: Allocator, kept: store.Store) -> bool:
             if not errors.is_terminal and line not in shown:  # a log has no bar
                 shown.add(line)
                 errors.print(f"{' '.join(map(str, line))} ({int(progress.tasks[bar].completed)} runs done)", highlight=False)
-            progress.update(bar, advance=1, total=sum(map(campaign.runs_planned, tasks)),
+            progress.update(bar, completed=campaign.runs_done(), total=campaign.runs_done() + campaign.runs_left(),
                             description=f"{stage} {turn + 1}: {task.name} {name}")
 
         campaign = Campaign(tasks, subject, grid, kept.head["pairs"], kept.head["parts"], kept, Path(folder), on_run)
@@ -198,7 +199,7 @@ def _print(kept: store.Store, report: Path | None, as_json: bool) -> None:
     made, whole = findings.of_rows(kept), findings.of_groups(kept)
     answers = findings.answers(made, whole)
     if as_json:
-        print(json.dumps(tables.as_json(made, whole, answers)))
+        print(json.dumps(tables.as_json(kept, made, whole, answers)))
     else:
         output.print(*tables.tables_of(kept, made, whole, answers), sep="\n")
     if report is not None:

@@ -1,4 +1,5 @@
-"""Makes the runs: learns, screens the grid, then round by round everybody who is left, in random order.
+"""Makes the runs, group by group: learns, screens the grid where the group asks about fixed settings, then round by round
+everybody who is left, in random order.
 
 Every run that is in the store already is not made again. A policy that was learned is in the store as text, so that a
 measurement that goes on uses the same.
@@ -7,18 +8,22 @@ measurement that goes on uses the same.
 import math
 import random
 import shutil
+import statistics
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hakmem.allocator import Allocator
-from hakmem.learning import halving, settings
+from hakmem.learning import halving, rows, settings
 from hakmem.learning.judging import Report
-from hakmem.learning.rows import Task
+from hakmem.learning.rows import CHANGING, STATIONARY, Task
 from hakmem.learning.settings import DEFAULT, HINDSIGHT, HINDSIGHT_RUNS, LEARNED, LEARNING, Setting
 from hakmem.learning.store import LEARN, PAIR, SCREEN, Store
 
 TIME, SPACE = "time", "memory"  # what the grid is screened by
+CRITERIA = {STATIONARY: (TIME,), CHANGING: (TIME, SPACE)}  # the other groups don't ask about fixed settings
+ROWS_OF_RUNG = 4  # of those that are screened together
 
 OnRun = Callable[[Task, str, int, str, str | None], None]  # task, stage, round, setting, failure
 
@@ -34,6 +39,7 @@ class Campaign:
     folder: Path  # for policy files and what programs leave
     on_run: OnRun
     _known: dict[str, Setting] = field(init=False)
+    _done: Counter = field(init=False, default_factory=Counter)  # runs by row and stage, those of the store too
 
     def __post_init__(self):
         fixed = [DEFAULT, LEARNING, *self.grid, *(settings.learning_without(part) for part in settings.PARTS_OFF)]
@@ -44,19 +50,51 @@ class Campaign:
         return self.store.head["seed"]
 
     def run(self) -> None:
-        for task in self.tasks:
-            self._learn(task)
-            self._choose(task)
-        for turn in range(self.pairs):
-            for task in self.tasks:
-                self._run_all(task, PAIR, turn, self.store.chosen[task.name])
+        for group in dict.fromkeys(task.group for task in self.tasks):
+            tasks = self._tasks_of(group)
+            for task in tasks:
+                self._learn(task)
+            self._choose(group, tasks)
+            for turn in range(self._rounds(group)):
+                for task in tasks:
+                    self._run_all(task, PAIR, turn, self.store.chosen[task.name])
 
-    def runs_planned(self, task: Task) -> int:
+    def _tasks_of(self, group: str) -> list[Task]:
+        return [task for task in self.tasks if task.group == group]
+
+    def _rounds(self, group: str) -> int:
+        return rows.rounds_of(group, [task.name for task in self._tasks_of(group)], self.pairs)
+
+    # --- how much is to be done
+
+    def runs_done(self) -> int:
+        return sum(self._done.values())
+
+    def runs_left(self) -> int:
         """At most."""
-        rungs = halving.rungs_of(len(self.grid)) if task.has_grid else []
-        screened = sum(min(len(self.grid), (1 if number == 0 else 2) * count) for number, count in enumerate(rungs))
-        chosen = len(self.store.chosen.get(task.name, [])) or 4 + (2 * halving.LEFT if task.has_grid else 0)
-        return HINDSIGHT_RUNS + screened + self.pairs * chosen
+        return sum(map(self._left, self.tasks))
+
+    def _left(self, task: Task) -> int:
+        learns = 0 if (task.name, _last_learned(task)) in self.store.learned else _learning_runs(task)
+        screens = 0 if task.name in self.store.chosen else self._screening_runs(task)
+        pairs = self._rounds(task.group) * self._expected(task)
+        return sum(max(0, planned - self._done[task.name, stage])
+                   for stage, planned in ((LEARN, learns), (SCREEN, screens), (PAIR, pairs)))
+
+    def _expected(self, task: Task) -> int:
+        """How many take part in the paired runs."""
+        if task.name in self.store.chosen:
+            return len(self.store.chosen[task.name])
+        return len(_always(task)) + halving.LEFT * len(CRITERIA.get(task.group, ()))
+
+    def _screening_runs(self, task: Task) -> int:
+        criteria = len(CRITERIA.get(task.group, ()))
+        if criteria == 0:
+            return 0
+        together = self._tasks_of(CHANGING) if task.group == CHANGING else [task]
+        due = [min(len(self.grid), count if rung == 0 else criteria * count)
+               for rung, count in enumerate(halving.rungs_of(len(self.grid)))]
+        return sum(count + (len(together) > 1) for rung, count in enumerate(due) if task in _rows_of_rung(together, rung))
 
     # --- one run
 
@@ -78,22 +116,26 @@ class Campaign:
             allocator = replace(self.library, name=name, environment=self.library.environment | given)
             made = task.run(allocator, self._place(task) / "left")
             self.store.add_run(key, made.report, made.failure)
-            self.on_run(task, stage, turn, name, made.failure)
+            failure = made.failure
         else:
-            self.on_run(task, stage, turn, name, None)
+            failure = None  # was told when it happened
+        self._done[task.name, stage] += 1
+        self.on_run(task, stage, turn, name, failure)
         return self.store.runs[key]
 
     def _run_all(self, task: Task, stage: str, turn: int, names: list[str]) -> dict[str, Report | None]:
         order = list(names)
         random.Random(f"{self.seed} {task.name} {stage} {turn}").shuffle(order)
-        is_out = {name for name in names if self.store.has_failed(task.name, name)}
+        is_out = {name for name in names if (task.name, stage, turn, name) not in self.store.runs
+                  and self.store.has_failed(task.name, name)}
+        self._done[task.name, stage] += len(is_out)
         return {name: None if name in is_out else self._made(task, stage, turn, name) for name in order}
 
     # --- what is learned
 
     def _learn(self, task: Task) -> None:
-        """A file of one learning run, and one of several."""
-        if (task.name, HINDSIGHT) in self.store.learned:
+        """A file of one learning run, and where nothing changes one of several."""
+        if (task.name, _last_learned(task)) in self.store.learned:
             return
         place = self._place(task) / "learns"
         shutil.rmtree(place, ignore_errors=True)
@@ -101,13 +143,14 @@ class Campaign:
         place.chmod(0o777)  # a server that refuses to run as root writes there
         to = {"HAKMEM_POLICY": str(place / "program.policy") if task.one_file else f"{place}/"}
         before = self.store.learned.get((task.name, LEARNED))
-        for turn in range(HINDSIGHT_RUNS):
+        runs = _learning_runs(task)
+        for turn in range(runs):
             if before is not None and turn == 0:
                 _written(place, before, False)
                 continue
             self.store.runs.pop((task.name, LEARN, turn, LEARNED), None)  # its file is gone with the process that stopped
             self._made(task, LEARN, turn, LEARNED, dict(LEARNING.options) | to)
-            if turn in (0, HINDSIGHT_RUNS - 1):
+            if turn in (0, runs - 1):
                 texts = {file.name: file.read_text() for file in sorted(place.glob("*.policy"))}
                 self.store.add_learned(task.name, LEARNED if turn == 0 else HINDSIGHT, texts)
 
@@ -125,21 +168,60 @@ class Campaign:
 
     # --- who takes part
 
-    def _choose(self, task: Task) -> None:
-        if task.name in self.store.chosen:
-            return
-        names = [DEFAULT.name, LEARNING.name, LEARNED, HINDSIGHT]
-        if task.has_grid:
-            left = self._screened(task)
-            names += dict.fromkeys(name for criterion in (TIME, SPACE) for name in left[criterion])
-        if self.has_parts:
-            names += self._parts(task)
-        self.store.add_chosen(task.name, names)
+    def _choose(self, group: str, tasks: list[Task]) -> None:
+        """One set of fixed settings for all changing programs, since what differs between them, the seed, says only what
+        day it is; else one for each row."""
+        due = [task for task in tasks if task.name not in self.store.chosen]
+        of_all = self._screened(tasks) if due and group == CHANGING else []
+        for task in due:
+            fixed = self._screened([task]) if group == STATIONARY else of_all
+            names = _always(task) + fixed + (self._parts(task) if self.has_parts else [])
+            self.store.add_chosen(task.name, names)
 
-    def _screened(self, task: Task) -> dict[str, list[str]]:
+    def _screened(self, tasks: list[Task]) -> list[str]:
+        """Who is left of the grid by any criterion."""
         def run(due: list[str], rung: int) -> dict[str, halving.Values | None]:
-            return {name: _values(made) for name, made in self._run_all(task, SCREEN, rung, due).items()}
-        return halving.screen([one.name for one in self.grid], (TIME, SPACE), run)
+            if len(tasks) == 1:
+                return {name: _values(made) for name, made in self._run_all(tasks[0], SCREEN, rung, due).items()}
+            return self._screened_together(_rows_of_rung(tasks, rung), due, rung)
+        criteria = CRITERIA[tasks[0].group]
+        left = halving.screen([one.name for one in self.grid], criteria, run)
+        return list(dict.fromkeys(name for criterion in criteria for name in left[criterion]))
+
+    def _screened_together(self, tasks: list[Task], due: list[str], rung: int) -> dict[str, halving.Values | None]:
+        """Geometric means over some rows of what is over the default's in the same rung, since each row takes its own
+        time. Who fails on one row is out."""
+        seen: dict[str, list[halving.Values | None]] = {name: [] for name in due}
+        for task in tasks:
+            values = {name: _values(made) for name, made in self._run_all(task, SCREEN, rung, [DEFAULT.name, *due]).items()}
+            default = values[DEFAULT.name]
+            for name in due if default is not None else ():
+                mine = values[name]
+                seen[name].append(None if mine is None else {what: mine[what] / default[what] for what in default})
+        return {name: None if None in some or not some else _geometric_means(some) for name, some in seen.items()}
+
+
+def _always(task: Task) -> list[str]:
+    """Who takes part whatever the screening finds."""
+    return [DEFAULT.name, LEARNING.name, LEARNED, *([HINDSIGHT] if task.group == STATIONARY else [])]
+
+
+def _learning_runs(task: Task) -> int:
+    return HINDSIGHT_RUNS if task.group == STATIONARY else 1
+
+
+def _last_learned(task: Task) -> str:
+    return HINDSIGHT if task.group == STATIONARY else LEARNED
+
+
+def _rows_of_rung(tasks: list[Task], rung: int) -> list[Task]:
+    """Others in each rung, as long as there are others."""
+    count = min(ROWS_OF_RUNG, len(tasks))
+    return [tasks[(rung * count + place) % len(tasks)] for place in range(count)]
+
+
+def _geometric_means(some: list[halving.Values]) -> halving.Values:
+    return {what: statistics.geometric_mean(one[what] for one in some) for what in some[0]}
 
 
 def _values(report: Report | None) -> halving.Values | None:

@@ -1,5 +1,6 @@
 """Three-valued verdicts about pairs of runs: met, missed, or not decided by what was measured."""
 
+import itertools
 import math
 import statistics
 from collections.abc import Iterable, Sequence
@@ -86,6 +87,15 @@ def ratios(rounds: Rounds, subject: str, reference: str) -> Ratios:
     return _ratios(zip(rounds.get(subject, []), rounds.get(reference, []), strict=False))
 
 
+def count_of(rounds: Rounds) -> int:
+    return max(map(len, rounds.values()), default=0)
+
+
+def report_of(rounds: Rounds, name: str | None, number: int) -> Report | None:
+    made = rounds.get(name or "", [])
+    return made[number] if number < len(made) else None
+
+
 def fastest(rounds: Rounds, names: Sequence[str], which: Iterable[int]) -> str | None:
     """The name with the lowest median of seconds over some rounds."""
     chosen = list(which)
@@ -98,15 +108,17 @@ def fastest(rounds: Rounds, names: Sequence[str], which: Iterable[int]) -> str |
     return min(medians, key=lambda name: medians[name], default=None)
 
 
-def ratios_to_fastest(rounds: Rounds, subject: str, names: Sequence[str]) -> tuple[Ratios, list[str]]:
-    """Against the fastest of many settings, and which that was. Chosen and judged by the same runs, the luckiest would pass
-    for the best; so even rounds are judged against the fastest of the odd ones, and the other way round."""
-    count = len(rounds.get(subject, []))
+def fastest_by_round(rounds: Rounds, names: Sequence[str]) -> list[str | None]:
+    """For each round the fastest of many settings. Chosen and judged by the same runs, the luckiest would pass for the
+    best; so for even rounds it is the fastest of the odd ones, and the other way round."""
+    count = count_of(rounds)
     best = [fastest(rounds, names, range(1 - part, count, 2)) for part in (0, 1)]
-    pairs = []
-    for number, ours in enumerate(rounds.get(subject, [])):
-        its = rounds.get(best[number % 2] or "", [])
-        pairs.append((ours, its[number] if number < len(its) else None))
+    return [best[number % 2] for number in range(count)]
+
+
+def ratios_to_fastest(rounds: Rounds, subject: str, best: Sequence[str | None]) -> tuple[Ratios, list[str]]:
+    """Against the setting that is named for each round, and which those are."""
+    pairs = [(report_of(rounds, subject, number), report_of(rounds, name, number)) for number, name in enumerate(best)]
     return _ratios(pairs), [name for name in dict.fromkeys(best) if name is not None]
 
 
@@ -118,3 +130,10 @@ def pooled(some: Sequence[Ratios]) -> Ratios:
         count = min((len(one) for one in filled), default=0)
         return tuple(math.exp(statistics.fmean(math.log(one[number]) for one in filled)) for number in range(count))
     return Ratios(over("speed"), over("peak"), over("mean"))
+
+
+def joined(some: Iterable[Ratios]) -> Ratios:
+    """All pairs of all rows, each for itself."""
+    parts = list(some)
+    return Ratios(*(tuple(itertools.chain.from_iterable(getattr(one, key) for one in parts))
+                    for key in ("speed", "peak", "mean")))

@@ -6,14 +6,16 @@ import altair
 
 from hakmem import pictures
 from hakmem.intervals import Interval
-from hakmem.learning import judging
-from hakmem.learning.findings import fixed_settings
+from hakmem.learning import findings, judging
+from hakmem.learning.rows import CHANGING, GROUPS
+from hakmem.learning.judging import Compared, Ratios
 from hakmem.learning.settings import DEFAULT, LEARNED, LEARNING
 from hakmem.learning.store import Store
 
 _OVER_DEFAULT, _OVER_FASTEST, _LEARNING = "learned / default", "learned / fastest fixed", "learning / default"
 _PEAK, _MEAN, _LEARNING_MEAN = "learned / default: peak", "learned / default: mean", "learning / default: mean"
 _SPEEDS, _MEMORIES = [_OVER_FASTEST, _OVER_DEFAULT, _LEARNING], [_PEAK, _MEAN, _LEARNING_MEAN]
+ALL_CHANGING = "changing: all together"
 WIDTH, ROW_HEIGHT, MARGIN = 340, 28, 1.02
 
 
@@ -25,19 +27,45 @@ def _point(row: str, series: str, interval: Interval | None) -> list[dict]:
 
 def _values(store: Store) -> tuple[list[dict], list[dict]]:
     speeds, memories = [], []
-    for row in (one["name"] for one in store.rows()):
-        rounds = store.rounds(row)
-        over = judging.ratios(rounds, LEARNED, DEFAULT.name).compared()
-        fixed = fixed_settings(store, row)
-        best = judging.ratios_to_fastest(rounds, LEARNED, fixed)[0].compared()
-        learns = judging.ratios(rounds, LEARNING.name, DEFAULT.name).compared()
-        if len(fixed) > 1:
+    for row, (over, best, learns) in _compared(store).items():
+        if best is not None:
             speeds += _point(row, _OVER_FASTEST, best.speed)
         for series, compared in ((_OVER_DEFAULT, over), (_LEARNING, learns)):
             speeds += _point(row, series, compared.speed)
         memories += _point(row, _PEAK, over.peak) + _point(row, _MEAN, over.mean)
         memories += _point(row, _LEARNING_MEAN, learns.mean)
     return speeds, memories
+
+
+def _compared(store: Store) -> dict[str, tuple[Compared, Compared | None, Compared]]:
+    """By row: learned over the default, over the fastest fixed setting where there are several, learning over the default;
+    and of the changing programs all pairs together, by which they are judged."""
+    made: dict[str, list[Ratios]] = {}
+    has_fixed = {row: len(findings.fixed_settings(store, row)) > 1 for row in _rows(store)}
+    for group in GROUPS:
+        best = findings.fastest_fixed(store, group)
+        for row in store.rows_of(group):
+            rounds = store.rounds(row)
+            made[row] = [judging.ratios(rounds, LEARNED, DEFAULT.name),
+                         judging.ratios_to_fastest(rounds, LEARNED, best[row])[0],
+                         judging.ratios(rounds, LEARNING.name, DEFAULT.name)]
+    if rows := store.rows_of(CHANGING):
+        made[ALL_CHANGING] = [judging.joined(some) for some in zip(*(made[row] for row in rows), strict=True)]
+        has_fixed[ALL_CHANGING] = any(has_fixed[row] for row in rows)
+    return {row: (over.compared(), best.compared() if has_fixed.get(row) else None, learns.compared())
+            for row, (over, best, learns) in made.items()}
+
+
+def _rows(store: Store) -> list[str]:
+    return [one["name"] for one in store.rows()]
+
+
+def _order(store: Store) -> list[str]:
+    """The changing programs together come before each of them."""
+    rows, changing = _rows(store), store.rows_of(CHANGING)
+    if changing:
+        rows.insert(rows.index(changing[0]), ALL_CHANGING)
+    return rows
 
 
 def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[str], title: str,
@@ -59,14 +87,15 @@ def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[
 
 def chart(store: Store) -> altair.TopLevelMixin:
     speeds, memories = _values(store)
-    rows = [one["name"] for one in store.rows()]
+    rows = _order(store)
     left = _panel(speeds, _SPEEDS, pictures.COLOURS[:3], rows, "speed: to the right is better", True)
-    right = _panel(memories, _MEMORIES, [pictures.COLOURS[3], pictures.COLOURS[1], pictures.COLOURS[2]], rows, "memory: to the left is better", False)
+    right = _panel(memories, _MEMORIES, [pictures.COLOURS[3], pictures.COLOURS[1], pictures.COLOURS[2]], rows,
+                   "memory: to the left is better", False)
     return altair.hconcat(left, right).resolve_scale(color="independent", y="independent")
 
 
 def save(store: Store, file: Path) -> None:
     rounds = max((len(next(iter(store.rounds(row["name"]).values()), [])) for row in store.rows()), default=0)
     quick = "; --quick, not for figures" if store.head["quick"] else ""
-    pictures.save_one(chart(store), "Does learning pay?", f"medians of paired ratios with 95 % intervals, {rounds} rounds{quick}",
-                      file)
+    pictures.save_one(chart(store), "Does learning pay?",
+                      f"medians of paired ratios with 95 % intervals, {rounds} rounds at most{quick}", file)

@@ -19,7 +19,8 @@ STATIONARY, CHANGING, MEMORY, ADVERSARIAL, PROGRAMS = GROUPS = ("stationary", "c
                                                                 "programs")
 SEEDS, QUICK_SEEDS = 20, 2
 QUICK_PARTS = 5  # of the operations, with --quick
-PHASES = 8
+PHASES, PHASE_WORK, QUICK_PHASE_WORK = 6, 200, 20  # of a changing program: a phase takes 1.3 seconds
+TRACE = "changing/trace/"
 SEED_MOST = 2**32 - 1
 TRACE_CALLS, TRACE_TURNS_MOST = 120_000_000, 4000  # of recorded programs: a second or two
 
@@ -33,7 +34,6 @@ class Task:
     run: Callable[[Allocator, Path], Run]  # in a folder that only this row uses
     prepare: Callable[[], object]  # compiles what it needs
     one_file: bool = True  # one executable, so that its policy is one file; else a folder
-    has_grid: bool = True  # the fixed settings are tried on it too
 
 
 # Rows of the suites, and by how much more operations a run takes a second or two.
@@ -57,7 +57,18 @@ def _stationary() -> list[Row]:
 
 
 def _changing(seeds: list[int]) -> list[Row]:
-    return [_row(f"changing/{seed}", "phases", seed, "{operations}", PHASES, operations=20) for seed in seeds]
+    return [_row(f"changing/{seed}", "phases", seed, "{operations}", PHASES, operations=PHASE_WORK) for seed in seeds]
+
+
+def is_trace(name: str) -> bool:
+    return name.startswith(TRACE)
+
+
+def rounds_of(group: str, names: list[str], pairs: int) -> int:
+    """Of each of a group's rows. Those of the changing programs are judged together: the pairs are shared by the seeds, and
+    each has two or more, so that what is chosen by one round can be judged by another."""
+    seeds = sum(not is_trace(name) for name in names)
+    return pairs if group != CHANGING or seeds < 2 else max(2, -(-pairs // seeds))
 
 
 def _memory() -> list[Row]:
@@ -78,7 +89,8 @@ def _adversarial() -> list[Row]:
 
 
 def _task_of(row: Row, group: str, quick: bool) -> Task:
-    short = replace(row, operations=max(1, row.operations // QUICK_PARTS)) if quick else row
+    few = QUICK_PHASE_WORK if group == CHANGING else max(1, row.operations // QUICK_PARTS)
+    short = replace(row, operations=few) if quick else row
     return Task(row.name, group, lambda allocator, _: runner.run(short, allocator, False),
                 lambda: workloads.program(row.workload))
 
@@ -90,7 +102,7 @@ def _program_task(program: programs.Subject) -> Task:
             return Run(program.run(allocator, folder).as_report())
         except ProgramFailed as reason:
             return Run(None, str(reason))
-    return Task(program.row, PROGRAMS, run, lambda: workloads.program("once"), one_file=False, has_grid=False)
+    return Task(program.row, PROGRAMS, run, lambda: workloads.program("once"), one_file=False)
 
 
 @lru_cache
@@ -110,7 +122,7 @@ def _trace_task(files: tuple[Path, ...], quick: bool) -> Task:
         except TraceFailed as reason:
             return Run(None, str(reason))
         return Run(report, runner.disproof(report, allocator))
-    return Task(f"changing/trace/{'+'.join(file.stem for file in files)}", CHANGING, run, lambda: traces.part("trace-replay"))
+    return Task(f"{TRACE}{'+'.join(file.stem for file in files)}", CHANGING, run, lambda: traces.part("trace-replay"))
 
 
 def drawn_seeds(count: int) -> list[int]:

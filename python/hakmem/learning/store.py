@@ -30,7 +30,7 @@ class Store:
             file.write(json.dumps(record) + "\n")
 
     def add_run(self, key: Key, report: dict | None, failure: str | None) -> None:
-        kept = {name: report.get(name) for name in KEPT} if report is not None and failure is None else None
+        kept = _kept(report) if report is not None and failure is None else None
         self._take_run(key, kept, failure)
         row, stage, turn, setting = key
         proof = report.get("malloc_from") if report else None
@@ -63,6 +63,13 @@ class Store:
     def rows(self) -> list[dict]:
         """name and group of each row, in their order."""
         return self.head["rows"]
+
+    def rows_of(self, group: str) -> list[str]:
+        return [row["name"] for row in self.rows() if row["group"] == group]
+
+
+def _kept(report: dict) -> Report:
+    return {name: report.get(name) for name in KEPT}
 
 
 def begin(file: Path, head: dict) -> Store:

@@ -1,6 +1,6 @@
 """What was found, as tables for the terminal and as a page."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 
 from rich.table import Table
@@ -9,6 +9,7 @@ from hakmem import policies
 from hakmem.intervals import Interval
 from hakmem.learning import findings, judging, settings
 from hakmem.learning.findings import Answer, Compared, Finding
+from hakmem.learning.rows import CHANGING, GROUPS
 from hakmem.learning.settings import HINDSIGHT, LEARNED
 from hakmem.learning.store import Store, failures_by_row
 from hakmem.tables import as_markdown
@@ -17,15 +18,18 @@ STYLES = {judging.MET: "green", judging.MISSED: "bold red", judging.UNDECIDED: "
 _FIGURES = ("speed", "peak memory", "mean memory")
 
 
-def as_json(made: list[Finding], whole: list[Finding], answers: list[Answer]) -> dict:
+def as_json(store: Store, made: list[Finding], whole: list[Finding], answers: list[Answer]) -> dict:
     return {"rows": [asdict(one) for one in made], "groups": [asdict(one) for one in whole],
-            "answers": [asdict(one) for one in answers]}
+            "answers": [asdict(one) for one in answers], "fixed": [asdict(one) for one in findings.of_fixed(store)]}
 
 
 def tables_of(store: Store, made: list[Finding], whole: list[Finding], answers: list[Answer]) -> list[Table]:
-    tables = [_answers(answers), _findings("All rows of a group together: geometric means of the ratios", whole)]
+    tables = [_answers(answers), _findings("All rows of a group together: geometric means of the ratios; of changing programs "
+                                           "all pairs", whole)]
     for group in dict.fromkeys(one.group for one in made):
         tables.append(_findings(f"{group}: each row", [one for one in made if one.group == group]))
+        if group == CHANGING:
+            tables += _of_changing(store)
     if effects := findings.parts(store):
         tables.append(_parts(effects))
     tables.append(_learned(store))
@@ -36,18 +40,24 @@ def tables_of(store: Store, made: list[Finding], whole: list[Finding], answers: 
 
 def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: list[Answer], picture: str) -> str:
     head = store.head
-    rounds = [len(next(iter(store.rounds(row["name"]).values()), [])) for row in store.rows()]
+    rounds = {row["name"]: judging.count_of(store.rounds(row["name"])) for row in store.rows()}
+    of_groups = [f"{group} {_span(rounds[row] for row in store.rows_of(group))}" for group in GROUPS if store.rows_of(group)]
     facts = [f"Machine: {head['machine']['cpu']}, {head['machine']['cores']} processors, Linux {head['machine']['kernel']}, "
              f"glibc {head['machine']['glibc']}; commit `{(head['machine']['commit'] or 'unknown')[:12]}`, library "
              f"sha256 `{head['sha256'][:16]}`.",
-             f"Rounds: {min(rounds, default=0)} to {max(rounds, default=0)} of {head['pairs']}; fixed settings tried: "
-             f"{len(head['grid'])} ({head['grid_kind']}); seeds of the changing programs: "
+             f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs. Fixed "
+             f"settings tried: {len(head['grid'])} ({head['grid_kind']}); seeds of the changing programs: "
              f"{', '.join(map(str, head['seeds']))}."]
     if head["quick"]:
         facts.append("**Made with --quick: for a look, not for figures.**")
     text = "\n\n".join(["# Does learning pay?", *facts, f"![what is learned over the defaults, and over the fastest fixed "
                                                         f"setting]({picture})"])
     return text + "\n\n" + "\n".join(as_markdown(table) for table in tables_of(store, made, whole, answers))
+
+
+def _span(counts: Iterable[int]) -> str:
+    some = list(counts)
+    return f"{min(some)}" if min(some) == max(some) else f"{min(some)} to {max(some)}"
 
 
 def _table(title: str, left: Sequence[str], right: Sequence[str], last: Sequence[str] = ()) -> Table:
@@ -89,6 +99,19 @@ def _findings(title: str, some: list[Finding]) -> Table:
     return table
 
 
+def _of_changing(store: Store) -> list[Table]:
+    fixed = findings.of_fixed(store)
+    return [_fixed(fixed)] if fixed else []
+
+
+def _fixed(some: list[Finding]) -> Table:
+    table = _table("changing: over each fixed setting that is left, all rows", ("fixed setting", "what runs"),
+                   (*_FIGURES, "pairs"), ("verdict",))
+    for one in some:
+        table.add_row(one.reference, one.subject, *_cells(one.compared), str(one.compared.pairs), _styled(one.verdict))
+    return table
+
+
 def _parts(effects: list[findings.PartEffect]) -> Table:
     table = _table("Parts: speed, then mean memory (the peak where there is no mean)", ("row", "part"),
                    ("alone, over the default", "all, over all but it", "learning, over learning without it"))
@@ -106,12 +129,14 @@ def _effect(compared: Compared) -> str:
 def _learned(store: Store) -> Table:
     known = policies.decisions()
     table = _table("What was learned, and who was left of the fixed settings",
-                   ("row", "learned, in one run", f"{settings.HINDSIGHT_RUNS} runs", "fixed"), ())
+                   ("row", "learned, in one run", f"in {settings.HINDSIGHT_RUNS} runs", "fixed"), ())
     for row in (one["name"] for one in store.rows()):
         texts = ["; ".join(_summary(text, known) for text in store.learned.get((row, name), {}).values())
                  for name in (LEARNED, HINDSIGHT)]
         fixed = [name for name in store.chosen.get(row, []) if name in store.head["grid"]]
-        table.add_row(row, *(text or "nothing" for text in texts), ", ".join(fixed) or "–")
+        known_runs = [text or "nothing" if (row, name) in store.learned else "–"
+                      for name, text in zip((LEARNED, HINDSIGHT), texts, strict=True)]
+        table.add_row(row, *known_runs, ", ".join(fixed) or "–")
     return table
 
 

@@ -1,0 +1,78 @@
+"""Programs and measurements that are made up, for the tests of hakmem bench policy."""
+
+from pathlib import Path
+
+from hakmem import run as runner
+from hakmem.allocator import Allocator
+from hakmem.learning import findings, rows, settings, store
+from hakmem.learning.campaign import Campaign
+from hakmem.learning.rows import Task
+
+LEARNED_TEXT = "hakmem-policy 1\nprogram x\nclass 1040\nretain_min 33554432\nend\n"
+SPEED = {"default": 1.0, "learning": 1.02, "learned": 0.8, "hindsight": 0.8}  # seconds
+MACHINE = {"cpu": "a processor", "cores": 2, "kernel": "6", "glibc": "2.36", "commit": "0" * 40, "time": "now"}
+
+
+def head(tasks, grid, **more):
+    return {"seed": 1, "seeds": [5], "groups": [], "globs": [], "grid_kind": "axes", "grid": [one.name for one in grid],
+            "pairs": 4, "traces": [], "parts": False, "quick": True, "library": "/x", "sha256": "a" * 64, "machine": MACHINE,
+            "rows": [{"name": task.name, "group": task.group} for task in tasks]} | more
+
+
+class Program:
+    """Stands for one: takes as long as its setting says, `scale` times, and writes a policy file where it learns."""
+
+    def __init__(self, seconds=None, fails=(), scale=1):
+        self.seconds, self.fails, self.runs, self.stop_after = seconds or {}, fails, [], None
+        self.scale = scale
+
+    def __call__(self, allocator, folder):
+        if self.stop_after is not None and len(self.runs) >= self.stop_after:
+            raise KeyboardInterrupt
+        given = allocator.environment
+        self.runs.append((allocator.name, given))
+        if given.get("HAKMEM_MODE") == "learning" and "HAKMEM_POLICY" in given:
+            Path(given["HAKMEM_POLICY"]).write_text(LEARNED_TEXT)
+        elif "HAKMEM_POLICY" in given:
+            assert Path(given["HAKMEM_POLICY"]).read_text().startswith("hakmem-policy 1")
+        if allocator.name in self.fails:
+            return runner.Run(None, "it fell over")
+        seconds = self.scale * (SPEED | self.seconds).get(allocator.name, 1.0) * (1 + len(allocator.name) / 10_000)
+        return runner.Run({"seconds": seconds, "peak_kib": 1000, "mean_kib": 500.0, "operations": 1})
+
+
+GRID = settings.grid_of_axes(thin=True)
+
+
+def task_of(name, program):
+    return Task(name, name.partition("/")[0], program, lambda: None)
+
+
+def made(tmp_path, program, tasks=None, kept=None, grid=GRID, **more):
+    tasks = tasks or [task_of("stationary/x", program)]
+    kept = kept or store.begin(tmp_path / "runs.jsonl", head(tasks, grid, **more))
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    return Campaign(tasks, Allocator("hakmem", tmp_path / "lib.so"), grid, kept.head["pairs"], kept.head["parts"], kept, work,
+                    lambda *words: None)
+
+
+def filled(tmp_path, seconds, memory=None, groups=rows.GROUPS, grid=GRID[:2], rounds=40):
+    tasks = [task_of(f"{group}/{letter}", None) for group in groups for letter in "ab"]
+    kept = store.begin(tmp_path / "runs.jsonl", head(tasks, grid, pairs=rounds))
+    for task in tasks:
+        names = ["default", "learning", "learned", *(arm.name for arm in grid)]
+        kept.add_learned(task.name, "learned", {"x.policy": LEARNED_TEXT})
+        kept.add_chosen(task.name, names)
+        for turn in range(rounds):
+            for place, name in enumerate(names):
+                noise = 1 + ((turn * 7 + place * 3) % 11 - 5) / 2000
+                kib = 1000 * (memory or {}).get(name, 1) * noise
+                kept.add_run((task.name, store.PAIR, turn, name),
+                             {"seconds": seconds.get(name, 1) * noise, "peak_kib": kib, "mean_kib": kib}, None)
+    return kept
+
+
+def answers_of(kept):
+    found = findings.of_rows(kept)
+    return {(one.group, one.subject): one.verdict for one in findings.answers(found, findings.of_groups(kept))}
