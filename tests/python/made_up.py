@@ -54,7 +54,7 @@ def made(tmp_path, program, tasks=None, kept=None, grid=GRID, **more):
     work = tmp_path / "work"
     work.mkdir(exist_ok=True)
     return Campaign(tasks, Allocator("hakmem", tmp_path / "lib.so"), grid, kept.head["pairs"], kept.head["parts"], kept, work,
-                    lambda *words: None)
+                    lambda *words: None, lambda *words: None)
 
 
 def filled(tmp_path, seconds, memory=None, groups=rows.GROUPS, grid=GRID[:2], rounds=40):

@@ -5,8 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from hakmem import policies
 from hakmem.cli import app
 from hakmem.learning import campaign, findings, picture, rows, settings, store, tables
+from hakmem.learning.rows import Task
 from made_up import GRID, Program, answers_of, filled, head, made, task_of
 from typer.testing import CliRunner
 
@@ -42,16 +44,29 @@ def test_rows_where_nothing_changes_are_screened_by_time_alone(tmp_path):
 
 
 def test_what_is_left_is_known_at_any_moment_and_nothing_at_the_end(tmp_path):
-    """Its estimate is at most what it was with the run before."""
+    """Its estimate is at most what it was with the run before, and the seconds are those of the row's runs."""
     tasks = [task_of(name, Program()) for name in ("stationary/x", "changing/1", "changing/2", "changing/3", "memory/x")]
-    seen = []
+    seen, groups = [], []
     one = made(tmp_path, None, tasks)
-    one.on_run = lambda *_: seen.append((one.runs_done(), one.runs_left()))
+    one.on_run = lambda it, *_: seen.append((it.runs_done(), it.runs_left(), it.seconds_left()))
+    one.on_group = lambda _, group: groups.append(group)
     first = one.runs_left()
     one.run()
-    wholes = [done + left for done, left in seen]
+    wholes = [done + left for done, left, _ in seen]
     assert wholes == sorted(wholes, reverse=True) and first == wholes[0] and wholes[0] < 1.3 * wholes[-1]
-    assert seen[-1][1] == 0
+    assert seen[-1][1:] == (0, 0) and groups == ["stationary", "changing", "memory"]
+    assert seen[0][2] > 1 and one.store.took["memory/x"]
+
+
+def test_time_that_is_left_is_by_what_each_rows_runs_took(tmp_path):
+    tasks = [task_of(f"memory/{name}", Program()) for name in "ab"]
+    tasks.append(Task("programs/c", "programs", None, None, about_seconds=7))
+    one = made(tmp_path, None, tasks)  # 13 runs of each
+    assert one.seconds_left() == pytest.approx(13 * (2 * rows.RUN_SECONDS + 7))
+    one.store.took["memory/a"] += [2, 4]
+    assert one.seconds_left() == pytest.approx(13 * (3 + 3 + 7))
+    one.store.took["memory/b"] += [10]
+    assert one.seconds_left() == pytest.approx(13 * (3 + 10 + 7))
 
 
 def test_settings_reach_the_program(tmp_path):
@@ -245,3 +260,27 @@ def test_bench_still_means_the_suites():
 
 def test_values_of_a_run_without_mean_memory():
     assert campaign._values({"seconds": 2, "peak_kib": 9, "mean_kib": None}) == {"time": 2, "memory": 9}
+
+
+@pytest.fixture
+def made_up_rows(monkeypatch, tmp_path):
+    """The command runs these, and a library that is a file."""
+    tasks = [task_of(name, Program()) for name in ("changing/1", "changing/2", "memory/x")]
+    monkeypatch.setattr(rows, "all_tasks", lambda *_: tasks)
+    monkeypatch.setattr(policies, "tool", lambda: None)
+    library = tmp_path / "lib.so"
+    library.write_text("a library")
+    return library
+
+
+def test_a_group_that_is_done_is_a_line_and_a_log_has_few(made_up_rows, tmp_path):
+    file = tmp_path / "runs.jsonl"
+    done = invoke("--quick", "--lib", str(made_up_rows), "-o", str(file), "--report", str(tmp_path / "x.md"))
+    assert done.exit_code == 0, done.output
+    ended = re.findall(r"^(\w+) is done: (.*) \(0:00:\d\d\)$", done.output, re.MULTILINE)
+    assert ended == [(group, "learned not decided, learning not decided") for group in ("changing", "memory")]
+    logged = re.findall(r"^(\w+, \w+): \d+ of \d+ runs, [\d:]+ left$", done.output, re.MULTILINE)
+    assert logged == [f"{group}, {stage}" for group, stage in (("changing", "learn"), ("changing", "screen"),
+                                                              ("changing", "pair"), ("memory", "learn"), ("memory", "pair"))]
+    again = invoke("--continue", str(file))
+    assert again.exit_code == 0 and "# Does learning pay?" in (tmp_path / "x.md").read_text()

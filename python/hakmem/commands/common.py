@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from hakmem import comparison, figures, peers, places, quiet
 from hakmem.allocator import Allocator
@@ -38,9 +46,10 @@ def warn(what: str, why: str) -> None:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
+def progress_bar(left: ProgressColumn | None = None) -> Iterator[Progress]:
+    """`left`: the time that is left, where steps differ too much for the mean of all to tell."""
     with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                  TimeRemainingColumn(), console=errors) as progress:
+                  left or TimeRemainingColumn(), console=errors) as progress:
         yield progress
 
 

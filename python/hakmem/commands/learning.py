@@ -4,10 +4,13 @@ import enum
 import json
 import secrets
 import tempfile
+import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import Progress, TextColumn
 
 from hakmem import comparison, machine, places, policies
 from hakmem.allocator import Allocator
@@ -28,6 +31,7 @@ from hakmem.learning.rows import Task
 from hakmem.workloads import WorkloadCannotBeBuilt
 
 PAIRS, QUICK_PAIRS = findings.LEAST_PAIRS, 6
+LOG_SECONDS = 600  # between lines where there is no bar
 
 
 class Grid(enum.StrEnum):
@@ -170,29 +174,51 @@ def _measure(tasks: list[Task], subject: Allocator, kept: store.Store) -> bool:
         policies.tool()
     except (WorkloadCannotBeBuilt, policies.PolicyFailed, rows.TraceFailed) as reason:
         raise fail(str(reason)) from None
-    with progress_bar() as progress, tempfile.TemporaryDirectory() as folder:
+    column = TextColumn("{task.fields[left]} left")
+    with progress_bar(column) as progress, tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)  # a server that refuses to run as root has its data in there
-        bar = progress.add_task("", total=None)
-        shown: set[tuple] = set()
-
-        def on_run(task: Task, stage: str, turn: int, name: str, failure: str | None) -> None:
-            if failure is not None:
-                progress.console.print(f"[bold red]does not count:[/bold red] {task.name} with {name}: {failure}",
-                                       highlight=False)
-            line = (stage, turn) if stage == store.PAIR else (stage, task.name)
-            if not errors.is_terminal and line not in shown:  # a log has no bar
-                shown.add(line)
-                errors.print(f"{' '.join(map(str, line))} ({int(progress.tasks[bar].completed)} runs done)", highlight=False)
-            progress.update(bar, completed=campaign.runs_done(), total=campaign.runs_done() + campaign.runs_left(),
-                            description=f"{stage} {turn + 1}: {task.name} {name}")
-
-        campaign = Campaign(tasks, subject, grid, kept.head["pairs"], kept.head["parts"], kept, Path(folder), on_run)
+        shown = _Shown(progress)
+        campaign = Campaign(tasks, subject, grid, kept.head["pairs"], kept.head["parts"], kept, Path(folder), shown.on_run,
+                            shown.on_group)
         try:
             campaign.run()
         except KeyboardInterrupt:
             errors.print("[bold yellow]stopped:[/bold yellow] what was finished follows, and is in the file")
             return True
     return False
+
+
+class _Shown:
+    """What is told while runs are made: a bar, or in a log, which has none, a line now and then; and a line for each group."""
+
+    def __init__(self, progress: Progress):
+        self._progress = progress
+        self._bar = progress.add_task("", total=None, left="–")
+        self._stage, self._logged, self._group_begun = ("", ""), 0.0, time.monotonic()
+
+    def on_run(self, campaign: Campaign, task: Task, stage: str, turn: int, name: str, failure: str | None) -> None:
+        if failure is not None:
+            self._progress.console.print(f"[bold red]does not count:[/bold red] {task.name} with {name}: {failure}",
+                                         highlight=False)
+        done, left = campaign.runs_done(), campaign.runs_left()
+        time_left = _duration(campaign.seconds_left())
+        self._progress.update(self._bar, completed=done, total=done + left, left=time_left,
+                              description=f"{stage} {turn + 1}: {task.name} {name}")
+        if not errors.is_terminal and ((task.group, stage) != self._stage or time.monotonic() > self._logged + LOG_SECONDS):
+            self._stage, self._logged = (task.group, stage), time.monotonic()
+            errors.print(f"{task.group}, {stage}: {done} of {done + left} runs, {time_left} left", highlight=False)
+
+    def on_group(self, campaign: Campaign, group: str) -> None:
+        kept, now = campaign.store, time.monotonic()
+        found = findings.answers(findings.of_rows(kept, [group]), findings.of_groups(kept, [group]))
+        said = ", ".join(f"{one.subject} {one.verdict}" for one in found)
+        self._progress.console.print(f"[bold]{group}[/bold] is done: {said} ({_duration(now - self._group_begun)})",
+                                     highlight=False)
+        self._group_begun = now
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 def _print(kept: store.Store, report: Path | None, as_json: bool) -> None:

@@ -9,6 +9,7 @@ import math
 import random
 import shutil
 import statistics
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,8 @@ TIME, SPACE = "time", "memory"  # what the grid is screened by
 CRITERIA = {STATIONARY: (TIME,), CHANGING: (TIME, SPACE)}  # the other groups don't ask about fixed settings
 ROWS_OF_RUNG = 4  # of those that are screened together
 
-OnRun = Callable[[Task, str, int, str, str | None], None]  # task, stage, round, setting, failure
+OnRun = Callable[["Campaign", Task, str, int, str, str | None], None]  # task, stage, round, setting, failure
+OnGroup = Callable[["Campaign", str], None]  # all of its runs are made
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Campaign:
     store: Store
     folder: Path  # for policy files and what programs leave
     on_run: OnRun
+    on_group: OnGroup
     _known: dict[str, Setting] = field(init=False)
     _done: Counter = field(init=False, default_factory=Counter)  # runs by row and stage, those of the store too
 
@@ -58,6 +61,7 @@ class Campaign:
             for turn in range(self._rounds(group)):
                 for task in tasks:
                     self._run_all(task, PAIR, turn, self.store.chosen[task.name])
+            self.on_group(self, group)
 
     def _tasks_of(self, group: str) -> list[Task]:
         return [task for task in self.tasks if task.group == group]
@@ -73,6 +77,10 @@ class Campaign:
     def runs_left(self) -> int:
         """At most."""
         return sum(map(self._left, self.tasks))
+
+    def seconds_left(self) -> float:
+        """By what each row's runs took so far; where there was none, by those of its group, else by what is to be expected."""
+        return sum(self._left(task) * self._seconds_of_run(task) for task in self.tasks)
 
     def _left(self, task: Task) -> int:
         learns = 0 if (task.name, _last_learned(task)) in self.store.learned else _learning_runs(task)
@@ -96,6 +104,11 @@ class Campaign:
                for rung, count in enumerate(halving.rungs_of(len(self.grid)))]
         return sum(count + (len(together) > 1) for rung, count in enumerate(due) if task in _rows_of_rung(together, rung))
 
+    def _seconds_of_run(self, task: Task) -> float:
+        took = self.store.took
+        some = took.get(task.name) or [one for other in self._tasks_of(task.group) for one in took.get(other.name, [])]
+        return statistics.fmean(some) if some else task.about_seconds
+
     # --- one run
 
     def _place(self, task: Task) -> Path:
@@ -114,13 +127,14 @@ class Campaign:
         if key not in self.store.runs:
             given = self._variables(task, name) if variables is None else variables
             allocator = replace(self.library, name=name, environment=self.library.environment | given)
+            begun = time.monotonic()
             made = task.run(allocator, self._place(task) / "left")
-            self.store.add_run(key, made.report, made.failure)
+            self.store.add_run(key, made.report, made.failure, time.monotonic() - begun)
             failure = made.failure
         else:
             failure = None  # was told when it happened
         self._done[task.name, stage] += 1
-        self.on_run(task, stage, turn, name, failure)
+        self.on_run(self, task, stage, turn, name, failure)
         return self.store.runs[key]
 
     def _run_all(self, task: Task, stage: str, turn: int, names: list[str]) -> dict[str, Report | None]:

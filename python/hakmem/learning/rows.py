@@ -19,7 +19,8 @@ STATIONARY, CHANGING, MEMORY, ADVERSARIAL, PROGRAMS = GROUPS = ("stationary", "c
                                                                 "programs")
 SEEDS, QUICK_SEEDS = 20, 2
 QUICK_PARTS = 5  # of the operations, with --quick
-PHASES, PHASE_WORK, QUICK_PHASE_WORK = 6, 200, 20  # of a changing program: a phase takes 1.3 seconds
+PHASES, PHASE_WORK, QUICK_PHASE_WORK = 6, 200, 20  # of a changing program
+PHASE_SECONDS, RUN_SECONDS = 1.3, 1.5  # about, of its phases and of any other row's runs
 TRACE = "changing/trace/"
 SEED_MOST = 2**32 - 1
 TRACE_CALLS, TRACE_TURNS_MOST = 120_000_000, 4000  # of recorded programs: a second or two
@@ -34,6 +35,7 @@ class Task:
     run: Callable[[Allocator, Path], Run]  # in a folder that only this row uses
     prepare: Callable[[], object]  # compiles what it needs
     one_file: bool = True  # one executable, so that its policy is one file; else a folder
+    about_seconds: float = RUN_SECONDS  # of a run, until one was made
 
 
 # Rows of the suites, and by how much more operations a run takes a second or two.
@@ -91,8 +93,9 @@ def _adversarial() -> list[Row]:
 def _task_of(row: Row, group: str, quick: bool) -> Task:
     few = QUICK_PHASE_WORK if group == CHANGING else max(1, row.operations // QUICK_PARTS)
     short = replace(row, operations=few) if quick else row
+    about = PHASES * PHASE_SECONDS if group == CHANGING else RUN_SECONDS
     return Task(row.name, group, lambda allocator, _: runner.run(short, allocator, False),
-                lambda: workloads.program(row.workload))
+                lambda: workloads.program(row.workload), about_seconds=about * short.operations / row.operations)
 
 
 def _program_task(program: programs.Subject) -> Task:

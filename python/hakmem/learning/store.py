@@ -24,21 +24,24 @@ class Store:
     failures: dict[Key, str] = field(default_factory=dict)
     learned: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # (row, setting): file name, its text
     chosen: dict[str, list[str]] = field(default_factory=dict)  # row: who takes part in the paired runs
+    took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # row: whole seconds of its runs
 
     def _append(self, record: dict) -> None:
         with self.file.open("a") as file:
             file.write(json.dumps(record) + "\n")
 
-    def add_run(self, key: Key, report: dict | None, failure: str | None) -> None:
+    def add_run(self, key: Key, report: dict | None, failure: str | None, took: float | None = None) -> None:
         kept = _kept(report) if report is not None and failure is None else None
-        self._take_run(key, kept, failure)
+        self._take_run(key, kept, failure, took)
         row, stage, turn, setting = key
         proof = report.get("malloc_from") if report else None
         self._append({"kind": "run", "row": row, "stage": stage, "round": turn, "setting": setting, "report": kept,
-                      "failure": failure, "malloc_from": proof})
+                      "failure": failure, "malloc_from": proof, "took": took})
 
-    def _take_run(self, key: Key, report: Report | None, failure: str | None) -> None:
+    def _take_run(self, key: Key, report: Report | None, failure: str | None, took: float | None) -> None:
         self.runs[key] = report
+        if took is not None:
+            self.took[key[0]].append(took)
         if failure is not None:
             self.failures[key] = failure
 
@@ -100,7 +103,7 @@ def read(file: Path) -> Store:
     for record in records[1:]:
         if record["kind"] == "run":
             key = (record["row"], record["stage"], record["round"], record["setting"])
-            store._take_run(key, record["report"], record["failure"])
+            store._take_run(key, record["report"], record["failure"], record.get("took"))
         elif record["kind"] == "learned":
             store.learned[record["row"], record["setting"]] = record["files"]
         elif record["kind"] == "chosen":
