@@ -20,11 +20,12 @@ def head(tasks, grid, **more):
 
 
 class Program:
-    """Stands for one: takes as long as its setting says, `scale` times, and writes a policy file where it learns."""
+    """Stands for one: takes as long as its setting says, `scale` times, and writes a policy file where it learns. Phases:
+    their seconds by setting."""
 
-    def __init__(self, seconds=None, fails=(), scale=1):
+    def __init__(self, seconds=None, fails=(), scale=1, phases=None):
         self.seconds, self.fails, self.runs, self.stop_after = seconds or {}, fails, [], None
-        self.scale = scale
+        self.scale, self.phases = scale, phases or {}
 
     def __call__(self, allocator, folder):
         if self.stop_after is not None and len(self.runs) >= self.stop_after:
@@ -38,7 +39,10 @@ class Program:
         if allocator.name in self.fails:
             return runner.Run(None, "it fell over")
         seconds = self.scale * (SPEED | self.seconds).get(allocator.name, 1.0) * (1 + len(allocator.name) / 10_000)
-        return runner.Run({"seconds": seconds, "peak_kib": 1000, "mean_kib": 500.0, "operations": 1})
+        report = {"seconds": seconds, "peak_kib": 1000, "mean_kib": 500.0, "operations": 1}
+        if allocator.name in self.phases:
+            report |= {"phase_seconds": self.phases[allocator.name], "phase_kinds": ["big/1t", "mid/4t"]}
+        return runner.Run(report)
 
 
 GRID = settings.grid_of_axes(thin=True)

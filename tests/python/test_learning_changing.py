@@ -1,9 +1,10 @@
-"""Changing programs: one set of fixed settings for all seeds, judged over all of their pairs."""
+"""Changing programs: one set of fixed settings for all seeds, judged over all of their pairs; what switching could gain."""
 
+import json
 import random
 
 import pytest
-from hakmem.learning import campaign, findings, judging, rows, store
+from hakmem.learning import campaign, changing, findings, judging, picture, rows, store, tables
 from made_up import GRID, Program, answers_of, filled, head, made, task_of
 
 SEEDS = [f"changing/{seed}" for seed in (11, 12, 13, 14, 15)]
@@ -66,7 +67,7 @@ def test_without_the_defaults_runs_the_other_seeds_screen(tmp_path):
 
 # --- how it is judged
 
-def kept_of(tmp_path, seconds, rounds=2):
+def kept_of(tmp_path, seconds, rounds=2, phases=None):
     """Of each row: seconds by setting."""
     tasks = [task_of(name, None) for name in seconds]
     kept = store.begin(tmp_path / "runs.jsonl", head(tasks, GRID))
@@ -75,6 +76,8 @@ def kept_of(tmp_path, seconds, rounds=2):
         for turn in range(rounds):
             for setting, took in its.items():
                 report = {"seconds": took, "peak_kib": 1000, "mean_kib": 500}
+                if phases is not None:
+                    report |= {"phase_seconds": phases[name][setting][turn]}
                 kept.add_run((name, store.PAIR, turn, setting), report, None)
     return kept
 
@@ -127,4 +130,69 @@ def test_every_fixed_setting_that_is_left_is_held_against_both(tmp_path):
 
 def test_without_changing_programs_there_is_no_such_table(tmp_path):
     kept = filled(tmp_path, {}, groups=("memory",))
-    assert findings.of_fixed(kept) == []
+    assert findings.of_fixed(kept) == [] and findings.switching(kept) is None
+
+
+# --- phases
+
+def test_each_kind_of_phase_is_told_apart():
+    def report(kinds, *phases):
+        return {"seconds": 1, "phase_kinds": kinds, "phase_seconds": list(phases)}
+    one, other = ["big/1t", "small/4t"], ["small/2t", "mid/1t"]
+    rows_ = [{"default": [report(one, 4, 2)], "learned": [report(one, 2, 1)], "learning": [None]},
+             {"default": [report(other, 9, 3)], "learned": [report(other, 3, 3)], "learning": [report(other, 9, 3)]}]
+    made = {kind: one.value for kind, one in changing.by_kind(rows_, "learned").items()}
+    assert made == {"big": 2, "mid": 1, "small": 2.5} and set(changing.by_kind(rows_, "learning")) == {"mid", "small"}
+
+
+
+def test_the_bound_by_hindsight_takes_each_phases_fastest_of_the_other_rounds():
+    def report(*phases):
+        return {"seconds": sum(phases), "phase_seconds": list(phases)}
+    rounds = {"default": [report(4, 4), report(4, 4)], "a": [report(1, 6), report(2, 9)], "b": [report(6, 3), report(5, 1)],
+              "learned": [report(0.1, 0.1)] * 2}
+    made = changing.switching([rounds], ["default", "a", "b"])
+    # Round 0 has a then b, 1 + 3 seconds; round 1 likewise, 2 + 1. The fastest of round 1 is b with 6, of round 0 a with 7.
+    assert (made.over_default.low, made.over_default.high) == pytest.approx((8 / 4, 8 / 3))
+    assert (made.over_fastest.low, made.over_fastest.high) == pytest.approx((9 / 4, 11 / 3))
+    assert made.mean_over_default == pytest.approx((8 / 4 + 8 / 3) / 2) and (made.pairs, made.rows) == (2, 1)
+
+
+def test_the_luckiest_run_of_a_phase_is_no_gain():
+    """Chosen and judged by the same runs it would be."""
+    noise = random.Random(9)
+    names = ["default", *(f"fixed{number}" for number in range(6))]
+    days = [{name: [{"seconds": 6, "phase_seconds": [noise.lognormvariate(0, 0.1) for _ in range(6)]} for _ in range(2)]
+             for name in names} for _ in range(20)]
+    made = changing.switching(days, names)
+    assert 0.97 < made.over_default.value < 1.03 and made.over_default.low < 1 < made.over_default.high
+
+
+@pytest.mark.parametrize("rounds, has_phases", [(1, True), (2, False)])
+def test_nothing_is_said_of_switching_without_phases_or_with_one_round(tmp_path, rounds, has_phases):
+    seconds = {name: {"default": 1, FIRST: 1} for name in SEEDS}
+    phases = {name: {setting: [[1.0]] * rounds for setting in its} for name, its in seconds.items()} if has_phases else None
+    assert findings.switching(kept_of(tmp_path, seconds, rounds, phases)) is None
+
+
+def test_phases_are_kept_and_told_in_the_report(tmp_path):
+    phases = {"default": [1.0, 1.0], "mode=fast": [0.5, 2.0], "retain=all": [2.0, 0.5], "learning": [0.8, 1.6]}
+    programs = {name: Program({"mode=fast": 0.8, "retain=all": 0.9}, phases=phases) for name in SEEDS}
+    one = campaign_of(tmp_path, programs)
+    kept = store.read(one.store.file)
+    assert kept.runs[SEEDS[0], store.PAIR, 1, "mode=fast"]["phase_seconds"] == [0.5, 2.0]
+    assert "phase_seconds" not in kept.runs[SEEDS[0], store.PAIR, 1, "learned"]
+    made = findings.switching(kept)
+    assert made.over_default.as_json() == [2.0, 2.0, 2.0] and made.mean_over_fastest == 2.5
+    assert (made.rows, made.pairs) == (5, 10)
+    found, whole = findings.of_rows(kept), findings.of_groups(kept)
+    answers = findings.answers(found, whole)
+    page = tables.as_page(kept, found, whole, answers, "x.svg")
+    picture.save(kept, tmp_path / "x.svg")
+    assert picture.ALL_CHANGING in (tmp_path / "x.svg").read_text()
+    assert "\n| mid | – | 0.625; 0.625 … 0.625 |" in page
+    line = next(line for line in page.splitlines() if line.startswith("| switching"))
+    assert "2.000; 2.000 … 2.000 | 2.000 | 2.500; 2.500 … 2.500 | 2.500 | 5 | 10" in line
+    assert "at no cost" in page and page.count("\n| mode=fast | l") == 2 and all(name in page for name in SEEDS)
+    told = json.loads(json.dumps(tables.as_json(kept, found, whole, answers)))
+    assert told["switching"]["rows"] == 5 and {one["reference"] for one in told["fixed"]} >= {"default", "mode=fast"}

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from hakmem.intervals import Interval
 from hakmem.learning import changing, judging
 from hakmem.learning.judging import Compared, Ratios, Rounds, all_of, any_of, at_least, at_most
 from hakmem.learning.rows import ADVERSARIAL, CHANGING, GROUPS, MEMORY, PROGRAMS, STATIONARY
@@ -177,6 +178,15 @@ def _score(one: Finding) -> float:
     memory = [part.value for part in (one.compared.peak, one.compared.mean) if part is not None]
     speed = one.compared.speed.value if one.compared.speed else 0
     return max(math.log(max(speed, 1e-9)), -math.log(max(min(memory, default=1), 1e-9)))
+
+
+def by_kind(store: Store, subject: str) -> dict[str, Interval]:
+    """Speed over the default of each kind of phase."""
+    return changing.by_kind([store.rounds(row) for row in store.rows_of(CHANGING)], subject)
+
+
+def switching(store: Store) -> changing.Switching | None:
+    return changing.switching([store.rounds(row) for row in store.rows_of(CHANGING)], _fixed_of_changing(store))
 
 
 @dataclass(frozen=True)

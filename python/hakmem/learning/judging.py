@@ -5,13 +5,14 @@ import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hakmem import intervals
 from hakmem.intervals import Interval
 
 MET, MISSED, UNDECIDED = "met", "missed", "not decided"
 
-Report = dict[str, float | None]  # seconds, peak_kib, mean_kib of one run
+Report = dict[str, Any]  # seconds, peak_kib, mean_kib of one run, phase_seconds where it has phases
 Rounds = dict[str, list[Report | None]]  # by setting; None where a run does not count
 
 LEAST_MEMORY_KIB = 1.0

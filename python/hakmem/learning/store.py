@@ -9,6 +9,7 @@ from hakmem.learning.judging import Report, Rounds
 
 LEARN, SCREEN, PAIR = "learn", "screen", "pair"  # the stages of a row
 KEPT = ("seconds", "operations", "peak_kib", "mean_kib")  # of a workload's report
+KEPT_OF_PHASES = ("phase_seconds", "phase_kinds")  # where it has such
 Key = tuple[str, str, int, str]  # row, stage, round, setting
 
 
@@ -72,7 +73,7 @@ class Store:
 
 
 def _kept(report: dict) -> Report:
-    return {name: report.get(name) for name in KEPT}
+    return {name: report.get(name) for name in KEPT} | {name: report[name] for name in KEPT_OF_PHASES if name in report}
 
 
 def begin(file: Path, head: dict) -> Store:

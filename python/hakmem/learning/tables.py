@@ -8,6 +8,7 @@ from rich.table import Table
 from hakmem import policies
 from hakmem.intervals import Interval
 from hakmem.learning import findings, judging, settings
+from hakmem.learning.changing import Switching
 from hakmem.learning.findings import Answer, Compared, Finding
 from hakmem.learning.rows import CHANGING, GROUPS
 from hakmem.learning.settings import HINDSIGHT, LEARNED
@@ -19,8 +20,10 @@ _FIGURES = ("speed", "peak memory", "mean memory")
 
 
 def as_json(store: Store, made: list[Finding], whole: list[Finding], answers: list[Answer]) -> dict:
+    switching = findings.switching(store)
     return {"rows": [asdict(one) for one in made], "groups": [asdict(one) for one in whole],
-            "answers": [asdict(one) for one in answers], "fixed": [asdict(one) for one in findings.of_fixed(store)]}
+            "answers": [asdict(one) for one in answers], "fixed": [asdict(one) for one in findings.of_fixed(store)],
+            "switching": asdict(switching) if switching else None}
 
 
 def tables_of(store: Store, made: list[Finding], whole: list[Finding], answers: list[Answer]) -> list[Table]:
@@ -100,8 +103,17 @@ def _findings(title: str, some: list[Finding]) -> Table:
 
 
 def _of_changing(store: Store) -> list[Table]:
-    fixed = findings.of_fixed(store)
-    return [_fixed(fixed)] if fixed else []
+    fixed, switching = findings.of_fixed(store), findings.switching(store)
+    tables = [_fixed(fixed)] if fixed else []
+    kinds = {subject: findings.by_kind(store, subject) for subject in findings.SUBJECTS[CHANGING]}
+    return tables + ([_switching(switching)] if switching else []) + ([_kinds(kinds)] if any(kinds.values()) else [])
+
+
+def _kinds(kinds: dict[str, dict[str, Interval]]) -> Table:
+    table = _table("changing: speed over the default by kind of phase", ("kind",), tuple(kinds))
+    for kind in sorted({kind for some in kinds.values() for kind in some}):
+        table.add_row(kind, *(between(some.get(kind)) for some in kinds.values()))
+    return table
 
 
 def _fixed(some: list[Finding]) -> Table:
@@ -109,6 +121,17 @@ def _fixed(some: list[Finding]) -> Table:
                    (*_FIGURES, "pairs"), ("verdict",))
     for one in some:
         table.add_row(one.reference, one.subject, *_cells(one.compared), str(one.compared.pairs), _styled(one.verdict))
+    return table
+
+
+def _switching(one: Switching) -> Table:
+    """What it is stands in the title, which the page has too."""
+    table = _table("changing: bound by hindsight per phase. What somebody could reach at most who switched between all these "
+                   "fixed settings at no cost: each phase with the one that was fastest there in the other rounds",
+                   ("speed of",), ("over the default", "mean of the seeds", "over the fastest fixed", "mean of the seeds",
+                                   "seeds", "pairs"))
+    table.add_row("switching", between(one.over_default), f"{one.mean_over_default:.3f}", between(one.over_fastest),
+                  f"{one.mean_over_fastest:.3f}", str(one.rows), str(one.pairs))
     return table
 
 
