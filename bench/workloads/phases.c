@@ -4,20 +4,21 @@
 // Does not model: work that overlaps; programs that do one thing.
 // Formulae: `phases` phases, of nine kinds, never the same twice in a row, drawn by xorshift64* from `seed`. Each kind
 // ends with all of its blocks freed.
-//   small   T threads, 30,000 blocks each of 16 to 1024 B, random replacement
-//   odd     T threads, 64 MiB in all of blocks of one size, random replacement; of four sizes that the program has,
-//           each 16 B above a power of two from 256 B to 16 KiB
-//   mid     T threads, 40,000 blocks in all of 2 to 32 KiB, random replacement
-//   large   T threads, 64 blocks each of 64 KiB to 1 MiB, random replacement, each page written
-//   pass    pairs of threads: one allocates 16 to 2048 B, the other frees
-//   trade   pairs of threads: the same with 16 B to 128 KiB
-//   big     one thread, 8 blocks of 2 to 8 MiB, random replacement, each page written
-//   burst   one thread: 48 MiB of blocks of 16 B to 64 KiB (log-uniform) allocated, then freed, after 2 ms again
-//   grow    T threads: 96 MiB in all of blocks of 16 to 4096 B, only allocated, then freed in random order
-// T is 1, 2 or 4, drawn for each phase. Blocks are written at the first and last byte, and at each page above 64 KiB.
-// `work` scales what each phase does: at 200 each takes a second or two.
-// "mean_kib": resident memory over time, looked at at 64 points of each phase. "phase_seconds", "phase_kinds": how long
-// each phase took, and which kind it was, with how many threads. One operation: one malloc and one free.
+//   small   T threads, 256 to 65,536 blocks each of 16 to 1024 B, random replacement
+//   odd     T threads, 4 to 64 MiB in all of blocks of one size, random replacement; of four sizes that the program
+//           has, each 16 B above a power of two from 256 B to 16 KiB
+//   mid     T threads, 256 to 65,536 blocks in all of 2 to 32 KiB, random replacement
+//   large   T threads, 16 to 256 blocks each of 64 KiB to 1 MiB, random replacement, each page written
+//   pass    pairs of threads: one allocates 16 to 2048 B, the other frees; 256 to 4096 blocks are on their way
+//   trade   pairs of threads: the same with 16 B to 128 KiB, and 64 to 1024 blocks
+//   big     one thread, 2 to 8 blocks of 2 to 8 MiB, random replacement, each page written
+//   burst   one thread: 12 to 48 MiB of blocks of 16 B to 64 KiB (log-uniform) allocated, then freed, after 2 ms again
+//   grow    T threads: 24 to 96 MiB in all of blocks of 16 to 4096 B, only allocated, then freed in random order
+// T is 1, 2 or 4, drawn for each phase, and so is how much there is of blocks: all doublings alike. Blocks are written
+// at the first and last byte, and at each page above 64 KiB. `work` scales what each phase does: at 200 each takes a
+// second or two. "mean_kib": resident memory over time, looked at at 64 points of each phase. "phase_seconds",
+// "phase_kinds": how long each phase took, and which kind it was, with how many threads. One operation: one malloc and
+// one free.
 #include "harness.h"
 
 #include <math.h>
@@ -49,6 +50,7 @@ static struct {
     enum kind kind;
     unsigned threads;
     size_t records[RECORDS], odd_bytes;
+    unsigned doublings;  // of how much there is, 0 to 8
     uint64_t operations; // of the phases so far
     double kib_seconds, looked;
     struct done *done; // each phase so far
@@ -167,45 +169,46 @@ static void fill_and_drop(struct worker *worker, size_t all_bytes, uint32_t low,
     __atomic_fetch_add(&set.operations, count, __ATOMIC_RELAXED);
 }
 
-static void burst(struct worker *worker, uint64_t turns) {
+static void burst(struct worker *worker, size_t all_bytes, uint64_t turns) {
     const struct timespec pause = {0, 2000000};
     for (uint64_t i = 0; i < turns; i++) {
-        fill_and_drop(worker, 48 << 20, 16, 64 << 10, 1);
+        fill_and_drop(worker, all_bytes, 16, 64 << 10, 1);
         nanosleep(&pause, NULL);
     }
 }
 
 static void work(struct worker *worker) {
     uint64_t turns = set.work;
+    unsigned half = set.doublings / 2;
     switch (set.kind) {
     case SMALL:
-        replace(worker, 30000, 16, 1024, turns * 1500000 / set.threads);
+        replace(worker, 256u << set.doublings, 16, 1024, turns * 1500000 / set.threads);
         break;
     case ODD:
-        replace(worker, (uint32_t)((64u << 20) / set.threads / set.odd_bytes), (uint32_t)set.odd_bytes,
+        replace(worker, (uint32_t)((4u << 20 << half) / set.threads / set.odd_bytes), (uint32_t)set.odd_bytes,
                 (uint32_t)set.odd_bytes, turns * 2400000 / set.threads);
         break;
     case MID:
-        replace(worker, 40000 / set.threads, 2048, 32768, turns * 250000 / set.threads);
+        replace(worker, (256u << set.doublings) / set.threads, 2048, 32768, turns * 1000000 / set.threads);
         break;
     case LARGE:
-        replace(worker, 64, 64 << 10, 1 << 20, turns * 10000 / set.threads);
+        replace(worker, 16u << half, 64 << 10, 1 << 20, turns * 10000 / set.threads);
         break;
     case PASS:
-        send_or_take(worker, turns * 400000 / set.threads / TURN * TURN, 2048, RING);
+        send_or_take(worker, turns * 800000 / set.threads / TURN * TURN, 2048, 256u << half);
         break;
     case TRADE:
-        send_or_take(worker, turns * 40000 / set.threads / TURN * TURN, 128 << 10, RING / 8);
+        send_or_take(worker, turns * 80000 / set.threads / TURN * TURN, 128 << 10, 64u << half);
         break;
     case BIG:
-        replace(worker, 8, 2 << 20, 8 << 20, turns * 700);
+        replace(worker, 2u << half / 2, 2 << 20, 8 << 20, turns * 700);
         break;
     case BURST:
-        burst(worker, turns * 3);
+        burst(worker, 12 << 20 << half / 2, turns * 3);
         break;
     default:
-        for (uint64_t i = 0; i < turns * 2 + 1; i++)
-            fill_and_drop(worker, (96 << 20) / set.threads, 16, 4096, 0);
+        for (uint64_t i = 0; i < (turns * 2 << (2 - half / 2)) + 1; i++)
+            fill_and_drop(worker, (24 << 20 << half / 2) / set.threads, 16, 4096, 0);
     }
 }
 
@@ -214,6 +217,7 @@ static void draw(uint64_t *random) {
     set.kind = kind >= set.kind ? kind + 1 : kind;
     set.threads = 1u << random_below((uint32_t)random_next(random), 3);
     set.odd_bytes = set.records[random_below((uint32_t)random_next(random), RECORDS)];
+    set.doublings = random_below((uint32_t)random_next(random), 9);
     if (set.kind == BIG || set.kind == BURST)
         set.threads = 1;
     if ((set.kind == PASS || set.kind == TRADE) && set.threads == 1)
