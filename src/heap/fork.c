@@ -91,6 +91,7 @@ static void note_stacks(struct heap *dead) {
 
 // F3: nobody ends what a thread was changing.
 static void forget_changes(void) {
+    lock_reset(&learn_lock);
     lock_reset(&registry.statistics_lock);
     lock_reset(&registry.lock);
     lock_reset(&runs_grow_lock);

@@ -24,6 +24,7 @@ INTERNAL __thread struct stacks thread_stacks __attribute__((tls_model("initial-
 
 INTERNAL struct registry registry = {
     .lock = LOCK_INIT(registry), .spare_lock = LOCK_INIT(spare), .statistics_lock = LOCK_INIT(statistics)};
+INTERNAL struct lock learn_lock = LOCK_INIT(learn);
 INTERNAL uint32_t heap_trim_turn;
 
 #ifdef HAKMEM_TLS_POINTER

@@ -24,6 +24,9 @@ struct registry {
     uint32_t changes_rows;  // 1: the gates are shut by who changes size classes (H6), and will open for sure
 };
 SHARED struct registry registry;
+// What is learned, whole: the lock of the layer above, which stands here for a fork child to find it (F3 in
+// heap/fork.c).
+SHARED struct lock learn_lock;
 
 // Heaps start on a page of their own.
 #define HEAP_ALIGN 4096

@@ -231,7 +231,7 @@ void learn_look_slow(uint64_t begin_ns) {
     heap_leave(heap);
 }
 
-// A look of another thread is over soon; in a fork child it may be one that did not come along (F3 in heap/fork.c).
+// A look of another thread is over soon, unless a signal handler keeps that thread from it.
 static bool end_lock(void) {
     for (unsigned slept = 0; slept < END_PATIENCE_MS * 1000; slept += FORK_SLEEP_US) {
         if (lock_try(&learn_lock))

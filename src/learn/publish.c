@@ -1,8 +1,6 @@
 // Puts decisions in force: copies, one after the other, in a ring (P2).
 #include "learn/publish.h"
 
-INTERNAL struct lock learn_lock = LOCK_INIT(learn);
-
 static struct snapshot snapshot_ring[SNAPSHOT_RING];
 static unsigned snapshot_turn;
 static size_t pinned_values[DECISION_COUNT];

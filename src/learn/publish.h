@@ -2,14 +2,13 @@
 #ifndef LEARN_PUBLISH_H
 #define LEARN_PUBLISH_H
 
-#include "heap/heap.h"
-
-SHARED struct lock learn_lock;
+#include "heap/registry.h"
 
 // heap_enter, and with learn_lock. Fork waits for who is inside, and so for the lock.
 INTERNAL struct heap *learn_enter_locked(void);
 
-// Puts a copy in force, in which the user's own decisions are as the user said. Under learn_lock, as the next.
+// Puts a copy in force, in which the user's own decisions are as the user said. Under learn_lock (heap/registry.h), as
+// the next.
 INTERNAL void learn_publish(const struct snapshot *snapshot);
 // The user's own decision from now on.
 INTERNAL void learn_pin(enum decision decision, size_t value);

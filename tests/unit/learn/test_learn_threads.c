@@ -171,6 +171,46 @@ static void the_end_waits_for_another_threads_look(void **state) {
     child_must_succeed(end_during_a_look, NULL);
 }
 
+// A look during which fork gave up waiting (F3): its thread does not come along, and the lock is free.
+static void *hold_the_lock_for_long(void *unused) {
+    (void)unused;
+    struct heap *heap = heap_enter();
+    lock_acquire(&learn_lock);
+    store_relaxed(&stop, 1u);
+    while (load_relaxed(&stop) == 1)
+        usleep(1000);
+    lock_release(&learn_lock);
+    heap_leave(heap);
+    return NULL;
+}
+
+static void fork_during_a_long_look(void *unused) {
+    pthread_t thread;
+    int status;
+    (void)unused;
+    start_with("learning", "none");
+    work(10000);
+    MUST(pthread_create(&thread, NULL, hold_the_lock_for_long, NULL) == 0);
+    while (load_relaxed(&stop) == 0)
+        sched_yield();
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(10);
+        ask();
+        learn_obey_user(DECISION_retain_min, 5);
+        work(10000);
+        _exit(told.learns && DECIDED(retain_min) == 5 ? 0 : 1);
+    }
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+    store_relaxed(&stop, 2u);
+    MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void a_fork_child_may_ask_and_decide_whose_parent_did_not_wait_for_a_look(void **state) {
+    (void)state;
+    child_must_succeed(fork_during_a_long_look, NULL);
+}
+
 static void *end_now(void *unused) {
     (void)unused;
     learn_end();
@@ -213,6 +253,7 @@ int main(void) {
         cmocka_unit_test(a_thread_may_decide_and_ask_without_a_heap),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
         cmocka_unit_test(a_fork_child_may_decide_while_the_end_is_written),
+        cmocka_unit_test(a_fork_child_may_ask_and_decide_whose_parent_did_not_wait_for_a_look),
         cmocka_unit_test(the_end_waits_for_another_threads_look),
     };
     return cmocka_run_group_tests_name("learn threads", tests, NULL, NULL);
