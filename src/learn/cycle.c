@@ -1,6 +1,8 @@
 // The life cycle in a running process.
 #include "learn/cycle.h"
 
+#include <string.h>
+
 #include "learn/decide.h"
 #include "policy/quantile.h"
 #include "sample/sizes.h"
@@ -19,12 +21,6 @@ static struct {
     bool is_new;      // since LEARN began
 } cycle;
 _Static_assert(SIZES_KINDS == EVOLUTION_SIZES, "compared one by one");
-
-void cycle_start(uint64_t now_ns) {
-    evolution_start(&cycle.evolution, now_ns);
-    quantile_start(&cycle.latency, P99);
-    cycle.frozen = decided;
-}
 
 void cycle_note_latency(uint64_t ns) {
     quantile_add(&cycle.latency, (double)ns);
@@ -61,6 +57,15 @@ static void take_sizes(struct evolution_window *past) {
         past->sizes[i] = (uint32_t)(now - cycle.kinds[i]);
         cycle.kinds[i] = now;
     }
+}
+
+void cycle_start(uint64_t now_ns) {
+    struct evolution_window before;
+    memset(&cycle, 0, sizeof cycle);
+    evolution_start(&cycle.evolution, now_ns);
+    quantile_start(&cycle.latency, P99);
+    cycle.frozen = decided;
+    take_sizes(&before);
 }
 
 // Classes stay as they are in every window: blocks of one that closes would stand beside those of the next.

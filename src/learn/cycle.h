@@ -6,6 +6,7 @@
 #include "policy/evolution.h"
 #include "policy/snapshot.h"
 
+// Also in a fork child: with what is decided, and without what was measured before.
 INTERNAL void cycle_start(uint64_t now_ns);
 // A slow call took so long.
 INTERNAL void cycle_note_latency(uint64_t ns);

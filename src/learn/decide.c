@@ -83,6 +83,24 @@ static void forget_looks(void) {
         learned.classes[i].evidence.windows = 0;
     for (unsigned i = 0; i < learned.closed_count; i++)
         learned.closed[i].evidence.windows = 0;
+    for (unsigned i = 0; i < decider.later_count; i++)
+        decider.later[i].evidence.windows = 0;
+}
+
+void decide_begin_life(uint64_t now_ns) {
+    decider.start_ns = now_ns;
+    decider.steps = 0;
+    decider.stable = decided;
+    decider.grown.ns = 0;
+    decider.depths.last_ns = 0;
+    depths_settle(&decider.depths);
+    retention_begin_life(&decider.retention, now_ns);
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        decider.work[i].moved = decider.work[i].by_depth = 0;
+    forget_looks();
+    next_run_begin_life();
+    tournament_break_off();
+    rules_pause();
 }
 
 void decide_take_policy(void) {

@@ -17,6 +17,8 @@ enum decide_reach {
 
 // `base`: the decisions to begin with.
 INTERNAL void decide_start(const struct snapshot *base, enum decide_reach reach, uint64_t now_ns);
+// A fork child: what was decided stays, what is counted and timed begins anew.
+INTERNAL void decide_begin_life(uint64_t now_ns);
 // Takes over what a policy file says.
 INTERNAL void decide_take_policy(void);
 // Changes `decided` by what was seen; true where that is worth calling a change. *soon: the next look is wanted soon.

@@ -71,6 +71,13 @@ static void begin_life(uint64_t now_ns) {
     history_start(&learner.history);
 }
 
+// What was decided stays.
+static void begin_child_life(uint64_t now_ns) {
+    begin_life(now_ns);
+    decide_begin_life(now_ns);
+    cycle_start(now_ns);
+}
+
 void learn_start(void) {
     static bool done; // by the constructor's thread
     static struct snapshot base;
@@ -165,7 +172,7 @@ static void collapse_some(uint64_t now_ns) {
 
 static void look(uint64_t began_ns) {
     if (learner.process != os_process_id())
-        begin_life(began_ns);
+        begin_child_life(began_ns);
     learner.looks++;
     observe(&learner.seen, began_ns);
     bool soon = false;
@@ -280,7 +287,7 @@ void learn_end(void) {
 void learn_tell(struct learn_told *told) {
     uint64_t now = learn_now_ns();
     if (learner.process != os_process_id())
-        begin_life(now);
+        begin_child_life(now);
     told->learns = load_relaxed(&learn_is_on) != 0; // a hint
     told->state = cycle_evolution()->state;
     told->run_ns = (now - learner.start_ns) / LEARN_HASTE;

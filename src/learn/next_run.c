@@ -24,6 +24,10 @@ static struct {
     } large;
 } next_run;
 
+void next_run_begin_life(void) {
+    memset(&next_run, 0, sizeof next_run);
+}
+
 // At a single look much lies in slabs of what the program did before.
 static void note_large(const struct observation *seen) {
     if (seen->in_use_bytes / 2 > next_run.large.least_in_use) {

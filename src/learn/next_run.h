@@ -6,6 +6,8 @@
 #include "learn/observe.h"
 #include "policy/policy.h"
 
+// A fork child: what its parent had counts no more.
+INTERNAL void next_run_begin_life(void);
 // Notes what there is now; what counts is when the program had most memory in use.
 INTERNAL void next_run_note(const struct observation *seen);
 // Adds them to what is learned.

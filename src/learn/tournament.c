@@ -56,6 +56,12 @@ void tournament_reset(void) {
     tournament.last.now_ns = 0;
 }
 
+void tournament_break_off(void) {
+    elo_break_off(&tournament.tables[tournament.contest].elo);
+    tournament.is_on = false;
+    tournament.last.now_ns = 0;
+}
+
 static bool contest_is_settled(unsigned contest) {
     const struct table *table = &tournament.tables[contest];
     if (!table->has_begun || table->elo.games < TOURNAMENT_ARM_GAMES * contests[contest].arms)

@@ -16,6 +16,8 @@
 INTERNAL bool tournament_step(const struct observation *seen, struct snapshot *decided);
 // The champions take their places; for when LEARN ends. Returns how many games were played.
 INTERNAL unsigned tournament_end(struct snapshot *decided);
+// The window under way, and the game that it belongs to, do not count.
+INTERNAL void tournament_break_off(void);
 // Whether a decision was played for.
 INTERNAL bool tournament_has_decided(enum decision decision);
 // LEARN begins anew: all arms play again.

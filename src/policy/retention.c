@@ -135,6 +135,13 @@ struct retention_choice retention_step(struct retention *state, const struct ret
     };
 }
 
+void retention_begin_life(struct retention *state, uint64_t now_ns) {
+    if (state->last.now_ns != 0)
+        state->last.now_ns = now_ns;
+    memset(state->gains, 0, sizeof state->gains);
+    memset(&state->held, 0, sizeof state->held);
+}
+
 void retention_note_held(struct retention *state, uint64_t now_ns, size_t bytes) {
     if (state->held.last_ns != 0 && now_ns > state->held.last_ns)
         state->held.ns[state->held.level] += now_ns - state->held.last_ns;

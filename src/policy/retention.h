@@ -63,6 +63,8 @@ ALWAYS_INLINE uint64_t retention_ns(size_t price) {
 }
 
 INTERNAL struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen);
+// A fork child: it has not slept yet, nor held anything. What rose before is known.
+INTERNAL void retention_begin_life(struct retention *state, uint64_t now_ns);
 // So many bytes are held from now on.
 INTERNAL void retention_note_held(struct retention *state, uint64_t now_ns, size_t bytes);
 // What the program's next run is to hold from its beginning: what would have gained most if it had been held all the

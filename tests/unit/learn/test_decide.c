@@ -278,6 +278,38 @@ static void where_much_is_copied_blocks_that_grow_get_more_room(void **state) {
     child_must_succeed(copy_between_frequent_looks, NULL);
 }
 
+// ---- a fork child
+
+static void begin_another_life(void *unused) {
+    (void)unused;
+    begin();
+    unsigned index = class_of(16384);
+    seen.classes[index].refills = 1;
+    step_later(100 * MS_NS);
+    for (unsigned i = 0; i < 3; i++) {
+        seen.classes[index].refills += 100000 >> i;
+        copy_later(100 * MS_NS, i == 0 ? 100 : 0);
+    }
+    unsigned depth = decided.depth[index];
+    size_t share = decided.headroom_share;
+    MUST(depth > base.depth[index] && share < REALLOC_HEADROOM_SHARE);
+    decide_begin_life(seen.now_ns + 59 * SECOND_NS);
+    seen.classes[index].refills += 100; // before the fork, as the next ones
+    copy_later(60 * SECOND_NS, 100);
+    MUST(decided.depth[index] == depth && decided.headroom_share == share);
+    seen.classes[index].refills += 12500;
+    MUST(copy_later(100 * MS_NS, 100) && decided.headroom_share == share / 2); // by what came since
+    decide_note(seen.now_ns);
+    MUST(learned.values[DECISION_headroom_share].evidence.windows == 2);
+    MUST(learned.values[DECISION_headroom_share].evidence.since_seconds == 1);
+    MUST(learned.depth_count == 1 && learned.depths[0].depth <= decided.depth[index]);
+}
+
+static void a_fork_child_keeps_what_was_decided_and_counts_anew(void **state) {
+    (void)state;
+    child_must_succeed(begin_another_life, NULL);
+}
+
 // ---- parts
 
 // What every part would decide something of.
@@ -429,6 +461,7 @@ int main(void) {
         cmocka_unit_test(memory_that_is_needed_no_more_is_let_go),
         cmocka_unit_test(a_stack_that_is_often_empty_becomes_deeper),
         cmocka_unit_test(where_much_is_copied_blocks_that_grow_get_more_room),
+        cmocka_unit_test(a_fork_child_keeps_what_was_decided_and_counts_anew),
         cmocka_unit_test(parts_that_are_off_decide_nothing),
         cmocka_unit_test(of_parts_that_are_off_the_file_is_right),
         cmocka_unit_test(tournaments_are_a_part),

@@ -2,6 +2,7 @@
 // is a process of its own: the library starts once.
 #include "unit/unit.h"
 
+#include "learn/decide.h"
 #include "unit/learn/learning.h"
 
 // ---- the beginning
@@ -195,6 +196,44 @@ static void a_fork_child_tells_of_itself_alone(void **state) {
     child_must_succeed(tell_in_child, NULL);
 }
 
+static bool is_frozen(void) {
+    ask();
+    return told.state == EVOLUTION_FROZEN;
+}
+
+static uint32_t looks_noted(void) {
+    return learned.values[DECISION_purge_delay].evidence.windows;
+}
+
+static void learn_after_parent(void *unused) {
+    int status;
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    while (!is_frozen())
+        work(10000);
+    MUST(told.looks > 5);
+    pid_t child = fork();
+    if (child == 0) {
+        ask();
+        MUST(told.state == EVOLUTION_LEARN);
+        while (told.looks == 0) {
+            work(10000);
+            ask();
+        }
+        learn_end();
+        MUST(looks_noted() <= told.looks + 1); // and one at the end
+        _exit(0);
+    }
+    MUST(waitpid(child, &status, 0) == child && status == 0);
+    remove_file();
+}
+
+static void a_fork_child_learns_from_what_it_does_itself(void **state) {
+    (void)state;
+    child_must_succeed(learn_after_parent, NULL);
+}
+
 static void tell_of_nothing(void *unused) {
     (void)unused;
     start_with("balanced", "none");
@@ -242,6 +281,7 @@ int main(void) {
         cmocka_unit_test(fork_children_that_work_are_runs_of_their_own),
         cmocka_unit_test(looks_and_windows_are_told),
         cmocka_unit_test(a_fork_child_tells_of_itself_alone),
+        cmocka_unit_test(a_fork_child_learns_from_what_it_does_itself),
         cmocka_unit_test(where_nothing_is_learned_nothing_is_told),
         cmocka_unit_test(there_is_no_look_after_the_end),
     };
