@@ -103,6 +103,15 @@ void decide_begin_life(uint64_t now_ns) {
     rules_pause();
 }
 
+void decide_take_sites(void) {
+    for (unsigned i = 0; i < learned.site_count; i++) {
+        const struct policy_site *site = &learned.sites[i];
+        uintptr_t base;
+        if (os_find_module(site->module, &base)) // else it is not loaded (yet)
+            routes_set(base + site->offset, site->threshold_bytes);
+    }
+}
+
 void decide_take_policy(void) {
     forget_looks();
     policy_apply(&learned, &decided);
@@ -112,12 +121,6 @@ void decide_take_policy(void) {
         unsigned found = class_with_bytes(learned.closed[i].bytes);
         if (found < CLASS_COUNT)
             decided.closed[found] = 1;
-    }
-    for (unsigned i = 0; i < learned.site_count; i++) {
-        const struct policy_site *site = &learned.sites[i];
-        uintptr_t base;
-        if (os_find_module(site->module, &base)) // else it is not loaded (yet)
-            routes_set(base + site->offset, site->threshold_bytes);
     }
     for (unsigned i = 0; i < learned.depth_count; i++) {
         unsigned found = class_with_bytes(learned.depths[i].bytes);

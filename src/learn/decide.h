@@ -1,4 +1,4 @@
-// Asks the policy what it makes of what was observed. All of it under learn_lock.
+// Asks the policy what it makes of what was observed. All of it under learn_lock, but for what is said.
 #ifndef LEARN_DECIDE_H
 #define LEARN_DECIDE_H
 
@@ -19,7 +19,10 @@ enum decide_reach {
 INTERNAL void decide_start(const struct snapshot *base, enum decide_reach reach, uint64_t now_ns);
 // A fork child: what was decided stays, what is counted and timed begins anew.
 INTERNAL void decide_begin_life(uint64_t now_ns);
-// Takes over what a policy file says.
+// Takes over what a policy file says of call sites: before there are looks, without locks, since modules are found
+// under the dynamic linker's.
+INTERNAL void decide_take_sites(void);
+// And the rest of it.
 INTERNAL void decide_take_policy(void);
 // Changes `decided` by what was seen; true where that is worth calling a change. *soon: the next look is wanted soon.
 INTERNAL bool decide_step(const struct observation *seen, bool *soon);

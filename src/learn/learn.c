@@ -78,26 +78,51 @@ static void begin_child_life(uint64_t now_ns) {
     cycle_start(now_ns);
 }
 
-void learn_start(void) {
-    static bool done; // by the constructor's thread
+// The decisions before anything is known about the program.
+static void begin_with_mode(void) {
     static struct snapshot base;
-    if (done || !heap_process_start())
-        return;
-    done = true;
-    struct heap *heap = heap_enter();
     begin_life(learn_now_ns());
     learner.cost_ns = LEARN_COST_NS;
     learner.is_endless = mode_learning((enum mode)options.mode) == LEARN_ALWAYS;
-    parts_read();
     heap_default_snapshot(&base);
     mode_apply((enum mode)options.mode, &base);
     profile_apply((enum profile)options.profile, &base);
     decide_start(&base, learner.is_endless ? DECIDE_ALL : DECIDE_USUAL, learner.start_ns);
-    if (file_read(&learned))
+    cycle_start(learner.start_ns);
+    learn_publish(&decided);
+}
+
+// False: another thread has begun. It may be at its file still, which nobody waits for.
+static bool begin_first(void) {
+    static bool has_begun; // under learn_lock
+    struct heap *heap = learn_enter_locked();
+    bool is_first = !has_begun;
+    has_begun = true;
+    if (is_first)
+        begin_with_mode();
+    lock_release(&learn_lock);
+    heap_leave(heap);
+    return is_first;
+}
+
+// The file is read without the lock, and outside: modules are found under the dynamic linker's, which a thread that
+// waits for ours may hold. What is written meanwhile (learned, the parts, site rules) is this thread's alone until it
+// has had the lock again: there is no look before learn_is_on.
+void learn_start(void) {
+    if (!heap_process_start() || !begin_first())
+        return;
+    parts_read();
+    bool has_file = file_read(&learned);
+    if (has_file)
+        decide_take_sites();
+    struct heap *heap = learn_enter_locked();
+    if (has_file)
         decide_take_policy();
     cycle_start(learner.start_ns);
     put_in_force(&decided);
+    lock_release(&learn_lock);
     heap_leave(heap);
+    // No look has been: nobody else writes is_endless.
     bool times_big = learner.is_endless && (part_learns(PART_tournaments) || part_learns(PART_sites));
     store_relaxed(&learn_times_big, times_big); // a hint, as the next one
     store_relaxed(&learn_is_on, mode_learning((enum mode)options.mode) != LEARN_NOTHING);

@@ -29,7 +29,8 @@ SHARED uint32_t learn_is_on;
 // 1: calls for big blocks are timed, and their sites noted, for the tournament and for site rules. As above.
 SHARED uint32_t learn_times_big;
 
-// Reads mode, profile and policy file, once; after heap_process_start.
+// Reads mode, profile and policy file, once; after heap_process_start. By any thread: one that comes while another is
+// at it has the mode's decisions at least.
 INTERNAL void learn_start(void);
 // The user's own decision, which nothing learned changes from now on.
 INTERNAL void learn_obey_user(enum decision decision, size_t value);

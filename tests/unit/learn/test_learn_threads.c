@@ -105,6 +105,52 @@ static void a_fork_child_may_decide_whoever_decided_meanwhile(void **state) {
     child_must_succeed(fork_while_another_decides, NULL);
 }
 
+// ---- the beginning
+
+enum { BEGINNERS = 4, BEGINNINGS = SANITIZED ? 20 : 200 };
+static pthread_barrier_t all_here;
+
+static void *begin_at_once(void *number) {
+    bool is_first = (uintptr_t)number == 0;
+    pthread_barrier_wait(&all_here);
+    if ((uintptr_t)number % 2 == 0)
+        learn_start();
+    learn_obey_user(is_first ? DECISION_retain_min : DECISION_retain_share, 77);
+    MUST((is_first ? DECIDED(retain_min) : DECIDED(retain_share)) == 77);
+    MUST(DECIDED(thread_bytes) == STACK_THREAD_BYTES);
+    MUST(DECIDED(fifo_least) == CACHE_FIFO_BYTES || DECIDED(fifo_least) == 5 * MIB);
+    return NULL;
+}
+
+// One of them reads the file; whoever does not wait for it has what there is without.
+static void begin_together(void *unused) {
+    pthread_t threads[BEGINNERS];
+    (void)unused;
+    MUST(heap_process_start());
+    MUST(pthread_barrier_init(&all_here, NULL, BEGINNERS) == 0);
+    for (uintptr_t i = 0; i < BEGINNERS; i++)
+        MUST(pthread_create(&threads[i], NULL, begin_at_once, (void *)i) == 0);
+    for (unsigned i = 0; i < BEGINNERS; i++)
+        MUST(pthread_join(threads[i], NULL) == 0);
+    MUST(DECIDED(fifo_least) == 5 * MIB && DECIDED(retain_min) == 77 && DECIDED(retain_share) == 77);
+}
+
+static void several_may_be_the_first(void **state) {
+    (void)state;
+    name_file();
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("hakmem-policy 1\nfifo_least 5242880\nend\n", file);
+    fclose(file);
+    setenv("HAKMEM_MODE", "learning", 1);
+    for (unsigned i = 0; i < BEGINNINGS; i++)
+        child_must_succeed(begin_together, NULL);
+    remove_file();
+    unsetenv("HAKMEM_POLICY");
+}
+
+// ---- the end of threads
+
 // In the last one sanitizers have taken their own part of the thread down.
 enum { DESTRUCTOR_ROUNDS = SANITIZED ? PTHREAD_DESTRUCTOR_ITERATIONS - 1 : PTHREAD_DESTRUCTOR_ITERATIONS };
 static pthread_key_t late_key;
@@ -248,6 +294,7 @@ static void a_fork_child_may_decide_while_the_end_is_written(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(several_may_be_the_first),
         cmocka_unit_test(threads_learn_together),
         cmocka_unit_test(one_may_ask_while_others_learn),
         cmocka_unit_test(a_thread_may_decide_and_ask_without_a_heap),
