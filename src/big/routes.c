@@ -1,4 +1,4 @@
-// The table of site rules: open addressing, never more than half full, places are never given away.
+// The table of site rules: open addressing, never more than half full.
 #include "big/routes.h"
 
 #define ROUTE_SLOTS (2 * ROUTES_MOST)
@@ -38,14 +38,45 @@ static void find_least(void) {
     store_relaxed(&routes_least_bytes, least);
 }
 
-bool routes_set(uintptr_t site, size_t threshold_bytes) {
+static bool route_is_rule(const struct route *route) {
+    return load_relaxed(&route->site) != 0 && load_relaxed(&route->threshold_bytes) != ROUTE_DROPPED;
+}
+
+// In a place that is the site's, or free.
+static void route_put(uintptr_t site, size_t threshold_bytes) {
     struct route *route = route_find(site);
-    bool is_new = load_relaxed(&route->site) == 0;
-    if (site == 0 || (is_new && route_count == ROUTES_MOST))
-        return false;
-    route_count += is_new;
+    route_count += load_relaxed(&route->site) == 0;
     store_relaxed(&route->threshold_bytes, threshold_bytes); // E1
     store_release(&route->site, site);                       // release: the size comes before; pairs with routes_find
+}
+
+// E3. Who looks meanwhile may find no rule, or in the place of one another's size, as E1 allows.
+static void forget_dropped(void) {
+    struct route rules[ROUTES_MOST];
+    unsigned count = 0;
+    for (unsigned i = 0; i < ROUTE_SLOTS; i++) {
+        if (route_is_rule(&routes[i]))
+            rules[count++] = routes[i];
+        store_relaxed(&routes[i].site, (uintptr_t)0);
+    }
+    route_count = 0;
+    for (unsigned i = 0; i < count; i++)
+        route_put(rules[i].site, rules[i].threshold_bytes);
+}
+
+bool routes_has_room(uintptr_t site) {
+    unsigned rules = 0;
+    for (unsigned i = 0; i < ROUTE_SLOTS; i++)
+        rules += route_is_rule(&routes[i]) && load_relaxed(&routes[i].site) != site;
+    return site != 0 && rules < ROUTES_MOST;
+}
+
+bool routes_set(uintptr_t site, size_t threshold_bytes) {
+    if (!routes_has_room(site))
+        return false;
+    if (route_count == ROUTES_MOST && load_relaxed(&route_find(site)->site) == 0)
+        forget_dropped();
+    route_put(site, threshold_bytes);
     find_least();
     return true;
 }

@@ -13,7 +13,7 @@ _Static_assert(ARMS_MOST <= UCB_ARMS_MOST, "all of them play");
 
 struct rule {
     uintptr_t site;              // 0: free
-    size_t arm_bytes[ARMS_MOST]; // thresholds of the arms; 0 is that of arm 0: no rule
+    size_t arm_bytes[ARMS_MOST]; // thresholds of the arms; 0: no rule
     struct ucb ucb;
     size_t adopted_bytes; // threshold; 0: none
     uint64_t adopted_ns;
@@ -83,6 +83,17 @@ static struct rule *rule_place(uintptr_t site, uint64_t now_ns) {
     return place;
 }
 
+// The arm that does what the rule that was adopted does, and gets its threshold: the site may ask for other sizes by
+// now. That may be the default.
+static unsigned hold_adopted(size_t *bytes, unsigned arms, uint32_t ranges, size_t adopted_bytes) {
+    uint32_t mapped = mapped_ranges(ranges, adopted_bytes);
+    unsigned held = 0;
+    for (unsigned i = 1; i < arms; i++)
+        held = mapped_ranges(ranges, bytes[i]) == mapped ? i : held;
+    bytes[held] = adopted_bytes;
+    return held;
+}
+
 // True: the site plays from now on.
 static bool begin_plays(const struct caller *caller, uint64_t now_ns) {
     struct rule *rule = rule_place(caller->site, now_ns);
@@ -90,12 +101,13 @@ static bool begin_plays(const struct caller *caller, uint64_t now_ns) {
     bool is_ruled = routes_find(caller->site, 0) != 0 && !is_known; // by a file
     size_t bytes[ARMS_MOST];
     unsigned arms = list_arms(bytes, caller->ranges, player.big_threshold), held = 0;
-    if (rule == NULL || is_ruled || arms < 2 || (is_known && now_ns < rule->ucb.rests_until_ns))
+    if (rule == NULL || is_ruled || arms < 2 || (is_known && now_ns < rule->ucb.rests_until_ns) ||
+        !routes_has_room(caller->site))
         return false;
     if (!is_known)
         *rule = (struct rule){.site = caller->site};
-    for (unsigned i = 1; i < arms; i++)
-        held = bytes[i] == rule->adopted_bytes ? i : held;
+    if (rule->adopted_bytes != 0)
+        held = hold_adopted(bytes, arms, caller->ranges, rule->adopted_bytes);
     memcpy(rule->arm_bytes, bytes, sizeof bytes);
     ucb_start(&rule->ucb, arms, held, RULES_WORTH_NS);
     player.playing = rule;

@@ -162,6 +162,68 @@ static void a_rule_from_a_file_stays(void **state) {
     child_must_succeed(obey_file, NULL);
 }
 
+static void forget_callers(void) {
+    for (unsigned i = 0; callers_list(&(struct caller){0}, 1) > 0 && i < 64; i++)
+        callers_fade();
+}
+
+static void come_back_with_other_sizes(void *unused) {
+    (void)unused;
+    begin_test();
+    play((const int[SITES]){300, 0, 0}, 1);
+    MUST(rule_of_site(0) == 2 * MIB);
+    forget_callers();
+    seen.now_ns += UCB_REST_NS;
+    site_bytes[0] = 700 * KIB; // of which the rule says nothing
+    MUST(play((const int[SITES]){0, 0, 0}, 1) > UCB_MOST_PLAYS);
+    MUST(rule_of_site(0) == 2 * MIB);
+    forget_callers();
+    seen.now_ns += UCB_REST_NS;
+    site_bytes[0] = 5 * MIB; // a larger threshold does the same
+    play((const int[SITES]){300, 0, 0}, 1);
+    MUST(rule_of_site(0) == 2 * MIB || rule_of_site(0) == 4 * MIB);
+}
+
+static void a_rule_stays_while_its_site_asks_for_other_sizes(void **state) {
+    (void)state;
+    child_must_succeed(come_back_with_other_sizes, NULL);
+}
+
+// ---- many sites
+
+// Sites one after the other, each of which plays in vain; the last one gets a rule.
+static void play_at_many_sites(void *unused) {
+    (void)unused;
+    begin_test();
+    for (unsigned i = 0; i < 2 * ROUTES_MOST; i++) {
+        sites[0] += 8;
+        MUST(play((const int[SITES]){0, 0, 0}, 1) > UCB_MOST_PLAYS);
+        MUST(rule_of_site(0) == 0);
+        forget_callers();
+        seen.now_ns += UCB_REST_NS;
+    }
+    play((const int[SITES]){300, 0, 0}, 1);
+    MUST(rule_of_site(0) == 2 * MIB);
+}
+
+// Nobody plays where there is no room for a rule.
+static void play_at_a_full_table(void *unused) {
+    (void)unused;
+    begin_test();
+    for (uintptr_t i = 1; i <= ROUTES_MOST; i++)
+        MUST(routes_set(i, MIB));
+    for (unsigned i = 0; i < 10; i++)
+        MUST(!window_costing(1000, 1));
+    routes_drop(1);
+    MUST(window_costing(1000, 1) || window_costing(1000, 1));
+}
+
+static void any_number_of_sites_may_play_one_after_the_other(void **state) {
+    (void)state;
+    child_must_succeed(play_at_many_sites, NULL);
+    child_must_succeed(play_at_a_full_table, NULL);
+}
+
 // ---- beside threads that ask for blocks
 
 static uint32_t asking;
@@ -233,6 +295,8 @@ int main(void) {
         cmocka_unit_test(who_asks_no_more_gives_up_his_turn),
         cmocka_unit_test(a_pause_takes_back_what_is_tried),
         cmocka_unit_test(a_rule_from_a_file_stays),
+        cmocka_unit_test(a_rule_stays_while_its_site_asks_for_other_sizes),
+        cmocka_unit_test(any_number_of_sites_may_play_one_after_the_other),
         cmocka_unit_test(threads_that_ask_meanwhile_see_a_rule_or_none),
         cmocka_unit_test(the_file_gets_the_rule_with_its_evidence),
     };
