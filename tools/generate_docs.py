@@ -312,7 +312,8 @@ POLICY_TAIL = """
 Text, one decision a line; written at the end of a program that learned, as a whole; several processes at once wait for each other,
 and what each learned counts by its time. A file belongs to one executable: that of another program is left alone, that of another
 build is not used. A damaged file is refused with one line that says where and what, and the program runs on the defaults. Programs
-with raised privileges ignore it. It may be written by hand: evidence behind a number is optional, `#` begins a comment.
+with raised privileges ignore it. It may be written by hand: evidence behind a number is optional, `#` begins a comment,
+and a module's name has `%20` for a space.
 
 ```
 hakmem-policy 1                                 the format's version

@@ -44,11 +44,23 @@ static void say_word(struct report *report, const char *name) {
     }
 }
 
+// A module's name so that it reads as what it is: what would end a word, or begin a comment, by its number.
+static void say_module(struct report *report, const char *name) {
+    char number[4] = {'%', 0, 0, 0}, letter[2] = {0, 0};
+    for (; *name != '\0'; name++) {
+        unsigned code = (unsigned char)*name;
+        letter[0] = *name;
+        number[1] = "0123456789abcdef"[code >> 4];
+        number[2] = "0123456789abcdef"[code & 15];
+        report_text(report, code <= ' ' || code == '#' || code == '%' ? number : letter);
+    }
+}
+
 static void say_sites(struct report *report, const struct policy *policy) {
     for (unsigned i = 0; i < policy->site_count; i++) {
         const struct policy_site *site = &policy->sites[i];
         report_text(report, "site ");
-        say_word(report, site->module);
+        say_module(report, site->module);
         report_text(report, "+");
         report_address(report, site->offset);
         say_line(report, "", site->threshold_bytes);

@@ -119,6 +119,27 @@ static bool take_depth(struct cursor *cursor, struct policy *policy) {
     return take_evidence(cursor, &unused);
 }
 
+// A letter of a name, or the number of one behind %: two digits.
+static char take_letter(struct word *word) {
+    uint64_t code;
+    bool is_number =
+        word->length > 2 && *word->start == '%' && word_number((struct word){word->start + 1, 2}, 16, &code);
+    char letter = is_number ? (char)code : *word->start;
+    size_t length = is_number ? 3 : 1;
+    *word = (struct word){word->start + length, word->length - length};
+    return letter;
+}
+
+static bool copy_module(struct cursor *cursor, struct word word, char *text, size_t size) {
+    size_t length = 0;
+    while (word.length > 0 && length < size && (length == 0 || text[length - 1] != '\0'))
+        text[length++] = take_letter(&word);
+    if (length == size || text[length - 1] == '\0')
+        return wrong(cursor, "the name of a module is damaged or too long", "a name of at most 63 letters");
+    text[length] = '\0';
+    return true;
+}
+
 static bool take_site(struct cursor *cursor, struct policy *policy) {
     static const char wanted[] = "site MODULE+0xOFFSET BYTES";
     if (policy->site_count == POLICY_SITES_MOST)
@@ -132,7 +153,7 @@ static bool take_site(struct cursor *cursor, struct policy *policy) {
     if (module.length < 2 || !word_number(offset, 16, &site->offset))
         return wrong(cursor, "a call site is missing or damaged", wanted);
     module.length--;
-    if (!copy_word(cursor, module, site->module, sizeof site->module) ||
+    if (!copy_module(cursor, module, site->module, sizeof site->module) ||
         !take_number(cursor, BLOCK_ALIGN, BIG_THRESHOLD_MAX_BYTES, &bytes))
         return false;
     site->threshold_bytes = bytes;

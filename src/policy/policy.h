@@ -12,9 +12,9 @@
 //     site libpq.so.5+0x1c20 1048576                  blocks that this call asks for: big from this size on
 //     end
 //
-// Words are separated by spaces; # begins a comment. Evidence is optional: in how many windows the decision was
-// compared (windows), what it gained then in thousandths (gain, may be negative), seconds since when it holds (since),
-// and why. A decision that is not there has its default.
+// Words are separated by spaces; # begins a comment; a module's name has %20 for a space, and so on. Evidence is
+// optional: in how many windows the decision was compared (windows), what it gained then in thousandths (gain, may be
+// negative), seconds since when it holds (since), and why. A decision that is not there has its default.
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
 

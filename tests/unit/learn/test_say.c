@@ -66,6 +66,20 @@ static void what_is_not_given_is_not_said(void **state) {
     assert_null(strstr(text, "retain_min"));
 }
 
+static void odd_names_of_modules_are_heard_as_they_are(void **state) {
+    const char *const names[] = {"my lib.so",         "c#.so", "100%.so", "%20", "a+b+0x1", "tab\tbed",
+                                 "\xc3\xbcn\xc3\xaf", "_",     "%"};
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(names); i++) {
+        struct policy_site *site = &said.sites[said.site_count++];
+        strcpy(site->module, names[i]);
+        site->offset = 1 + i;
+        site->threshold_bytes = MIB;
+    }
+    expect_heard_as_said();
+    assert_non_null(strstr(text, "\nsite my%20lib.so+0x1 1048576\n"));
+}
+
 // ---- anything
 
 static void any_word(struct random *random, char *word, size_t size) {
@@ -174,7 +188,7 @@ static void the_longest_policy_fits_a_file(void **state) {
     for (; said.site_count < POLICY_SITES_MOST; said.site_count++) {
         struct policy_site *site = &said.sites[said.site_count];
         *site = (struct policy_site){.offset = UINT64_MAX, .threshold_bytes = BIG_THRESHOLD_MAX_BYTES};
-        memset(site->module, 'm', sizeof site->module - 1);
+        memset(site->module, '%', sizeof site->module - 1);
         site->evidence = long_evidence;
     }
     expect_heard_as_said();
@@ -186,6 +200,7 @@ int main(void) {
         cmocka_unit_test_setup(nothing_learned_is_three_lines_and_the_end, forget),
         cmocka_unit_test_setup(it_reads_as_its_description_does, forget),
         cmocka_unit_test_setup(what_is_not_given_is_not_said, forget),
+        cmocka_unit_test_setup(odd_names_of_modules_are_heard_as_they_are, forget),
         cmocka_unit_test_setup(any_policy_is_heard_as_it_was_said, forget),
         cmocka_unit_test_setup(what_was_merged_is_heard_too, forget),
         cmocka_unit_test_setup(the_longest_policy_fits_a_file, forget),
