@@ -198,6 +198,8 @@
 #define DENSITY_CONTROL_SHARE 2
 #define DENSITY_CONTROL_LEAST 32
 #define DENSITY_CONTROL_MOST 128
+// The first one, where huge pages come before anything is known: so much of a heap is worth the question.
+#define DENSITY_CONTROL_FIRST 4
 
 // --- realloc --------------------------------------------------------------------------------------------------------
 // A block that outgrows its own by at most this part (1/N), or by 16 bytes, gets this part (1/N) more: 16 small steps

@@ -33,6 +33,8 @@ static size_t within(size_t number, size_t least, size_t most) {
 
 bool density_wants_control(size_t in_use_slices) {
     size_t groups_in_use = in_use_slices / GROUP_SLICES;
+    if (UNLIKELY(plain_count == 0))
+        return opened_groups + 1 >= DENSITY_CONTROL_FIRST;
     return opened_groups - control_turn >=
            within(groups_in_use / DENSITY_CONTROL_SHARE, DENSITY_CONTROL_LEAST, DENSITY_CONTROL_MOST);
 }

@@ -4,7 +4,9 @@
 // V1. Groups without huge pages tell, a while after they were opened (their first slice was taken): how many of the
 //     pages of slices in use are resident. The newest four of those count; younger ones have slabs with blocks that
 //     nobody was given yet.
-// V2. So that there are some also where all others get huge pages, some that would get one are opened without.
+// V2. So that there are some also where all others get huge pages, some that would get one are opened without: the
+// first
+//     of them soon, where a policy file says that the heap was dense in an earlier run.
 // V3. With each look goes one at a group that is full and has no huge page: one that was opened when the heap was
 //     small, or as V2 says, or that was split. Where nearly all of it is touched, it may get one after all: the kernel
 //     collapses it when it finds time.

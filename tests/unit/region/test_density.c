@@ -92,8 +92,27 @@ static void looks_are_due_by_groups_opened(void *context) {
     MUST(density_begin_look(&look, 0));
 }
 
+static void the_first_control_is_due_early(void *context) {
+    (void)context;
+    for (unsigned i = 1; i < DENSITY_CONTROL_FIRST; i++) {
+        MUST(!density_wants_control(HEAP_SLICES));
+        density_note_huge();
+    }
+    MUST(density_wants_control(HEAP_SLICES));
+    density_note_huge(); // in a block
+    MUST(density_wants_control(HEAP_SLICES));
+    open_group(DENSITY_CONTROL_FIRST, 1);
+    for (unsigned i = 0; i <= DENSITY_AGE && !density_is_known(); i++) {
+        MUST(!density_wants_control(0));
+        density_note_huge();
+        look_now(0);
+    }
+    MUST(density_is_known() && !density_is_above(HUGE_SPARSE_SHARE));
+}
+
 static void controls_are_due_by_huge_groups(void *context) {
     (void)context;
+    density_note_plain(0);
     for (unsigned i = 0; i < DENSITY_CONTROL_LEAST; i++) {
         MUST(!density_wants_control(0));
         density_note_huge();
@@ -133,6 +152,7 @@ IN_A_CHILD(looks_see_what_is_touched)
 IN_A_CHILD(free_slices_do_not_count)
 IN_A_CHILD(groups_opened_again_are_young)
 IN_A_CHILD(looks_are_due_by_groups_opened)
+IN_A_CHILD(the_first_control_is_due_early)
 IN_A_CHILD(controls_are_due_by_huge_groups)
 IN_A_CHILD(full_groups_that_are_touched_may_be_collapsed)
 
@@ -143,6 +163,7 @@ int main(void) {
         cmocka_unit_test(test_free_slices_do_not_count),
         cmocka_unit_test(test_groups_opened_again_are_young),
         cmocka_unit_test(test_looks_are_due_by_groups_opened),
+        cmocka_unit_test(test_the_first_control_is_due_early),
         cmocka_unit_test(test_controls_are_due_by_huge_groups),
         cmocka_unit_test(test_full_groups_that_are_touched_may_be_collapsed),
     };

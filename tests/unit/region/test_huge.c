@@ -107,10 +107,11 @@ static void from_the_first(void *context) {
 // In this one it is not: what a control shows counts for more.
 static void no_longer_dense_from_the_first(void *context) {
     (void)context;
+    enum { CONTROL = DENSITY_CONTROL_FIRST - 1 };
     DECIDE(huge_least, 0);
-    fill_up((DENSITY_CONTROL_LEAST + 1) * GROUP_SLICES, 1);
-    MUST(is_advised(0) && !is_advised(DENSITY_CONTROL_LEAST * GROUP_SLICES)); // the control
-    fill_up(2 * DENSITY_CONTROL_LEAST * GROUP_SLICES, 1);
+    fill_up((CONTROL + 1) * GROUP_SLICES, 1);
+    MUST(is_advised(0) && is_advised((CONTROL - 1) * GROUP_SLICES) && !is_advised(CONTROL * GROUP_SLICES));
+    fill_up((CONTROL + 1 + 2 * DENSITY_AGE) * GROUP_SLICES, 1); // a small heap
     MUST(!is_advised(take(1)));
 }
 
