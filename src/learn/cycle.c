@@ -83,7 +83,6 @@ static void act(enum evolution_act what) {
     case EVOLUTION_GO_ON:
         return;
     case EVOLUTION_SHOW_OLD:
-        decide_settle();
         cycle.shows_frozen = true;
         return;
     case EVOLUTION_SHOW_NEW:
@@ -93,7 +92,6 @@ static void act(enum evolution_act what) {
         decide_give_up(&cycle.frozen);
         break;
     case EVOLUTION_KEEP_NEW:
-        decide_settle();
         break;
     case EVOLUTION_LEARN_ANEW:
         decide_anew();

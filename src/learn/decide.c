@@ -66,6 +66,7 @@ void decide_start(const struct snapshot *base, enum decide_reach reach, uint64_t
     decider.stable = *base;
     decider.start_ns = now_ns;
     decided = *base;
+    tournament_start();
 }
 
 static unsigned class_with_bytes(uint32_t bytes) {
@@ -318,12 +319,7 @@ static bool is_change(void) {
     return changed;
 }
 
-void decide_settle(void) {
-    tournament_end(&decided);
-}
-
 void decide_anew(void) {
-    tournament_reset();
     depths_settle(&decider.depths);
     decider.stable = decided;
 }
@@ -412,7 +408,7 @@ static void note_allowance(uint64_t now_ns) {
 
 // Of parts that are off the file stays right, without further evidence.
 void decide_note(uint64_t now_ns) {
-    decide_settle();
+    tournament_end(&decided);
     for (unsigned i = 0; i < DECISION_COUNT; i++)
         if (tournament_has_decided((enum decision)i))
             note_value((enum decision)i, "tournament", now_ns);

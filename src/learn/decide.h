@@ -29,8 +29,7 @@ INTERNAL bool decide_step(const struct observation *seen, bool *soon);
 // The part of it that goes on in FROZEN: how much free memory is held. What was held for what a program does no more
 // would stay for good.
 INTERNAL void decide_hold(const struct observation *seen);
-// LEARN has ended: what was being tried is settled; or it begins anew.
-INTERNAL void decide_settle(void);
+// LEARN begins anew.
 INTERNAL void decide_anew(void);
 // What was decided since is worse than this, and gone.
 INTERNAL void decide_give_up(const struct snapshot *before);

@@ -48,7 +48,7 @@ static struct {
     } tables[CONTESTS];
 } tournament;
 
-void tournament_reset(void) {
+void tournament_start(void) {
     for (unsigned i = 0; i < CONTESTS; i++)
         tournament.tables[i].has_begun = false;
     tournament.contest = tournament.idle = 0;

@@ -12,16 +12,16 @@
 
 #define TOURNAMENT_ARMS 12 // at most; that of big thresholds has as many
 
+// No arm has played yet.
+INTERNAL void tournament_start(void);
 // Ends a window where that is due, and puts the next arm into *decided. True: it goes on, and wants the next look soon.
 INTERNAL bool tournament_step(const struct observation *seen, struct snapshot *decided);
-// The champions take their places; for when LEARN ends. Returns how many games were played.
+// The champions take their places, for the file. Returns how many games were played.
 INTERNAL unsigned tournament_end(struct snapshot *decided);
 // The window under way, and the game that it belongs to, do not count.
 INTERNAL void tournament_break_off(void);
 // Whether a decision was played for.
 INTERNAL bool tournament_has_decided(enum decision decision);
-// LEARN begins anew: all arms play again.
-INTERNAL void tournament_reset(void);
 // The ratings of the big thresholds, whole; all 0: it was not played.
 INTERNAL void tournament_list_ratings(uint16_t *ratings);
 // What an arm stands for.

@@ -12,7 +12,7 @@ static int start(void **state) {
     (void)state;
     os_start();
     size_class_start();
-    tournament_reset();
+    tournament_start();
     memset(&seen, 0, sizeof seen);
     seen.now_ns = SECOND_NS;
     snapshot_default(&decided);
@@ -83,7 +83,7 @@ static void anew_all_play_again(void **state) {
     (void)state;
     for (unsigned i = 0; i < 300; i++)
         window_costing(two_mib_is_best, 100);
-    tournament_reset();
+    tournament_start();
     decided.big_threshold = BIG_THRESHOLD_BYTES;
     assert_int_equal(tournament_end(&decided), 0);
     window_costing(small_is_dear, 100);
