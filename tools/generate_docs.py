@@ -270,7 +270,7 @@ higher that is, and faster the lower.
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | huge pages from the first page on, in the next run | where the heap was dense, and had 8 MiB or more | `learn/next_run.h` |
 | huge pages for groups that are full and touched already | one after the other, at once, in a heap of 8 MiB or more, for 1/200 of the time | `policy/budget.h`, `region/collapse.h` |
-| **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, that memory is worth 2 % of the time at the option `memory_price`, which it is not at its default before it is a gigabyte a thread, and no size has a class of its own | `policy/tolerance.h` |
+| **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, that memory is worth 2 % of the time at the option `memory_price`, which it is not at its default before it is a gigabyte a thread, and no size has a class of its own; where classes are closed, by the sizes that are seen in their place, so that it is taken back where it gains no more | `policy/tolerance.h` |
 | mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages`, `headroom_share` | by tournaments of values (ELO), one decision after the other, while the program does what it is about | `learn/tournament.h` |
 
 The option `learn_parts` names those that are at work, so that what each gains can be measured alone.

@@ -7,6 +7,7 @@
 #include "learn/parts.h"
 #include "policy/tolerance.h"
 #include "region/density.h"
+#include "sample/lives.h"
 #include "sys/options.h"
 
 // A heap that got no larger has little to gain from huge pages.
@@ -45,22 +46,53 @@ static void note_large(const struct observation *seen) {
     }
 }
 
-static size_t choose_tolerance(uint64_t *saves) {
+// By the sizes that live on where enough of those were seen, else by those that are asked for.
+static void count_requests(const uint8_t *serves, uint64_t *requests) {
+    static uint64_t seen[CLASS_COUNT], kept[CLASS_COUNT], kept_by_serving[CLASS_COUNT];
+    memset(seen, 0, sizeof seen);
+    memset(kept, 0, sizeof kept);
+    memset(kept_by_serving, 0, sizeof kept_by_serving);
+    for (unsigned entry = 1, own = CLASS_FIRST; entry < CLASS_MAP_COUNT; entry++) {
+        while (class_bytes(own) < size_class_bytes_of_entry(entry))
+            own++;
+        seen[own] += load_relaxed(&sizes_seen[entry]); // hints, as the next one
+        kept[own] += load_relaxed(&lives_kept[entry]);
+    }
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        kept_by_serving[serves[i]] += kept[i];
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        requests[i] = kept_by_serving[serves[i]] >= DYN_LEAST_SEEN ? kept[i] : seen[i];
+}
+
+static void find_serving(uint8_t *serves) {
+    for (unsigned i = CLASS_COUNT - 1; i >= CLASS_FIRST; i--)
+        serves[i] = i + 1 == CLASS_COUNT || size_class_is_open(i) ? (uint8_t)i : serves[i + 1];
+}
+
+// False: it is not known what is worth closing.
+static bool choose_tolerance(size_t *tolerance, uint64_t *saves) {
     static uint32_t sizes[CLASS_END];
-    static uint64_t blocks[CLASS_END], slabs[CLASS_END];
+    static uint64_t blocks[CLASS_END], slabs[CLASS_END], requests[CLASS_COUNT];
+    static uint8_t serves[CLASS_COUNT];
     unsigned looks = next_run.large.looks;
+    if (looks == 0)
+        return false;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         sizes[i] = (uint32_t)class_bytes(i);
         blocks[i] = next_run.large.blocks[i] / looks;
         slabs[i] = next_run.large.slab_bytes[i] / looks;
     }
+    find_serving(serves);
+    count_requests(serves, requests);
+    bool is_known = tolerance_unfold(sizes, serves, requests, blocks, slabs);
     struct tolerance_report report = {sizes,
                                       blocks,
                                       slabs,
                                       next_run.large.threads / looks,
                                       next_run.large.in_use_bytes / looks,
                                       options.memory_price};
-    return tolerance_choose(&report, saves);
+    *tolerance = tolerance_choose(&report, saves);
+    return is_known;
 }
 
 void next_run_note(const struct observation *seen) {
@@ -88,11 +120,15 @@ void next_run_decide(struct policy *learned) {
         else
             huge->is_given = false;
     }
-    if (!part_learns(PART_tolerance) || next_run.large.looks == 0 || learned->class_count > 0) // sizes are known better
+    if (!part_learns(PART_tolerance))
         return;
     uint64_t saves;
-    size_t tolerance = choose_tolerance(&saves);
-    if (saves > 0) {
+    size_t tolerance;
+    bool knows_better = learned->class_count > 0; // its sizes
+    bool is_known = choose_tolerance(&tolerance, &saves);
+    if (is_known || knows_better)
+        w_max->is_given = false;
+    if (is_known && saves > 0 && !knows_better) {
         give_value(w_max, tolerance, "slack");
         w_max->evidence.gain_permille = (int32_t)(saves * 1000 / (next_run.most_in_use + 1));
     }

@@ -38,6 +38,34 @@ void tolerance_apply(struct snapshot *snapshot, const uint32_t *class_bytes) {
             snapshot->closed[i] = 1;
 }
 
+// One class that serves others' requests.
+static bool unfold_class(unsigned serving, const uint32_t *class_bytes, const uint8_t *serves, const uint64_t *requests,
+                         uint64_t *class_blocks, uint64_t *class_slab_bytes) {
+    uint64_t all = 0, blocks = class_blocks[serving], used = blocks * class_bytes[serving];
+    uint64_t idle = class_slab_bytes[serving] > used ? class_slab_bytes[serving] - used : 0;
+    for (unsigned i = CLASS_FIRST; i <= serving; i++)
+        all += serves[i] == serving ? requests[i] : 0;
+    for (unsigned i = CLASS_FIRST; i <= serving && all > 0; i++) {
+        if (serves[i] != serving)
+            continue;
+        class_blocks[i] = (uint64_t)((double)blocks * (double)requests[i] / (double)all);
+        class_slab_bytes[i] = requests[i] > 0 ? class_blocks[i] * class_bytes[i] + idle : 0;
+    }
+    return all > 0;
+}
+
+bool tolerance_unfold(const uint32_t *class_bytes, const uint8_t *serves, const uint64_t *requests,
+                      uint64_t *class_blocks, uint64_t *class_slab_bytes) {
+    bool any_closed = false, any_seen = false;
+    for (unsigned i = CLASS_FIRST; i + 1 < CLASS_COUNT;
+         i++) { // the smaller ones of a class that serves them come first
+        bool is_first = serves[i] != i && (i == CLASS_FIRST || serves[i - 1] != serves[i]);
+        any_closed |= is_first;
+        any_seen |= is_first && unfold_class(serves[i], class_bytes, serves, requests, class_blocks, class_slab_bytes);
+    }
+    return any_seen || !any_closed;
+}
+
 // What closing would save; negative: it would cost.
 static int64_t saved_by_closing(const struct tolerance_report *report, size_t tolerance) {
     uint8_t serves[CLASS_COUNT];

@@ -18,6 +18,11 @@ struct tolerance_report {
     size_t price;        // of a MiB for a second, ns
 };
 
+// Where classes are closed: says of which blocks and slabs there would be if all were open. serves[i]: the class that
+// serves requests of class i's; requests[i]: so many of them were seen. Part-used slabs of a class that serves several
+// count for each of them, as each would have its own. False: no request was seen to go by.
+INTERNAL bool tolerance_unfold(const uint32_t *class_bytes, const uint8_t *serves, const uint64_t *requests,
+                               uint64_t *class_blocks, uint64_t *class_slab_bytes);
 // The W_MAX, in hundredths, that saves most memory; 100, at which nothing is closed, where none saves enough. *saved:
 // bytes, by estimate.
 INTERNAL size_t tolerance_choose(const struct tolerance_report *report, uint64_t *saved);

@@ -4,9 +4,11 @@
 
 #include "learn/next_run.h"
 #include "learn/parts.h"
+#include "policy/tolerance.h"
 #include "region/density.h"
 #include "region/groups.h"
 #include "region/window.h"
+#include "sample/sizes.h"
 #include "sys/options.h"
 
 enum { GROUPS = 4 * DENSITY_AGE };
@@ -189,6 +191,76 @@ static void where_sizes_got_classes_none_closes(void **state) {
     child_must_succeed(know_sizes, NULL);
 }
 
+// As the file says: each is served by the next one that is open. Notes requests of classes' own sizes.
+static void close_classes(void) {
+    static struct snapshot snapshot;
+    static uint32_t sizes[CLASS_END];
+    learned.values[DECISION_w_max] = (struct policy_value){.is_given = true, .value = 140};
+    snapshot.w_max = 140;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        sizes[i] = (uint32_t)class_bytes(i);
+    tolerance_apply(&snapshot, sizes);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        if (snapshot.closed[i] != 0)
+            size_class_close(i);
+}
+
+static void ask_for(size_t bytes, unsigned requests) {
+    while (requests-- > 0)
+        sizes_note(bytes);
+}
+
+// What each open class has, of all sizes that it serves.
+static void use_open_classes(unsigned blocks) {
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        bool is_open = class_of(class_bytes(i)) == i;
+        seen.classes[i].refilled_blocks = is_open ? blocks : 0;
+        seen.classes[i].slab_bytes = is_open ? SLICE_BYTES + blocks * class_bytes(i) : 0;
+        ask_for(class_bytes(i), 10);
+    }
+}
+
+static void pay_for_rounding(void *unused) {
+    (void)unused;
+    close_classes();
+    unsigned index = class_of(1100);
+    MUST(class_bytes(index) > 1152);
+    ask_for(1100, 1000);
+    seen.classes[index].refilled_blocks = 100000;
+    seen.classes[index].slab_bytes = 100010 * class_bytes(index);
+    note(130 * MIB);
+    next_run_decide(&learned);
+    MUST(!w_max->is_given);
+}
+
+static void still_use_little(void *unused) {
+    (void)unused;
+    close_classes();
+    use_open_classes(2);
+    note(16 * MIB);
+    next_run_decide(&learned);
+    MUST(w_max->is_given && w_max->value > 100 && w_max->evidence.windows == 1);
+}
+
+static void see_no_sizes(void *unused) {
+    (void)unused;
+    close_classes();
+    use_all_classes(1000);
+    note(GIB);
+    next_run_decide(&learned);
+    MUST(w_max->is_given && w_max->value == 140 && w_max->evidence.windows == 0); // as the file says
+    learned.classes[learned.class_count++].bytes = 1040;
+    next_run_decide(&learned);
+    MUST(!w_max->is_given);
+}
+
+static void what_closed_by_the_file_opens_again_where_it_costs_more_than_it_saves(void **state) {
+    (void)state;
+    child_must_succeed(pay_for_rounding, NULL);
+    child_must_succeed(still_use_little, NULL);
+    child_must_succeed(see_no_sizes, NULL);
+}
+
 // ---- parts
 
 static void be_off(void *unused) {
@@ -215,6 +287,7 @@ int main(void) {
         cmocka_unit_test(classes_that_are_used_little_close),
         cmocka_unit_test(what_counts_is_the_largest_heap),
         cmocka_unit_test(where_sizes_got_classes_none_closes),
+        cmocka_unit_test(what_closed_by_the_file_opens_again_where_it_costs_more_than_it_saves),
         cmocka_unit_test(parts_that_are_off_decide_nothing),
     };
     return cmocka_run_group_tests_name("next_run", tests, start, NULL);

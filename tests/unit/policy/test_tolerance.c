@@ -236,6 +236,33 @@ static void one_class_alone_has_nothing_to_share(void **state) {
     assert_int_equal(saved, 0);
 }
 
+// What closing folds together comes apart by the requests that were seen.
+static void what_is_closed_is_unfolded_by_what_was_seen(void **state) {
+    static uint8_t serves[CLASS_COUNT];
+    static uint64_t requests[CLASS_COUNT], before[CLASS_COUNT];
+    (void)state;
+    apply(140);
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        serves[i] = (uint8_t)open_from(i);
+        before[i] = i % 3 == 0 ? 0 : 1000 * i;
+        requests[i] = before[i] / 10;
+        blocks[serves[i]] += before[i];
+    }
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        slabs[i] = snapshot.closed[i] != 0 ? 0 : blocks[i] * sizes[i] + SLICE_BYTES;
+    assert_true(tolerance_unfold(sizes, serves, requests, blocks, slabs));
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        bool alone = serves[i] == i && (i == CLASS_FIRST || serves[i - 1] != i);
+        assert_in_range(blocks[i] + 1, before[i], before[i] + 1); // rounded
+        assert_int_equal(slabs[i], before[i] == 0 && !alone ? 0 : blocks[i] * sizes[i] + SLICE_BYTES);
+    }
+    memset(requests, 0, sizeof requests);
+    assert_false(tolerance_unfold(sizes, serves, requests, blocks, slabs));
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        serves[i] = (uint8_t)i;
+    assert_true(tolerance_unfold(sizes, serves, requests, blocks, slabs)); // nothing is closed
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_request_gets_what_it_had_or_what_is_tolerated, begin),
@@ -249,6 +276,7 @@ int main(void) {
         cmocka_unit_test_setup(what_is_little_of_the_heap_is_left, begin_choice),
         cmocka_unit_test_setup(what_it_saves_is_worth_the_time, begin_choice),
         cmocka_unit_test_setup(one_class_alone_has_nothing_to_share, begin_choice),
+        cmocka_unit_test_setup(what_is_closed_is_unfolded_by_what_was_seen, begin_choice),
     };
     return cmocka_run_group_tests_name("tolerance", tests, NULL, NULL);
 }
