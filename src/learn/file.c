@@ -14,25 +14,34 @@
 
 static char file_text[FILE_BYTES];
 static char file_path[PATH_BYTES];
-static char start_folder[PATH_BYTES]; // where a relative name begins: the program may go elsewhere
+static char start_folder[PATH_BYTES];        // where a relative name begins: the program may go elsewhere
+static char other_owner[POLICY_WORD_LENGTH]; // whose the file was that was to be written; empty: ours
+
+static void say_begin(struct report *report) {
+    report_to_descriptor(report, 2);
+    report_text(report, "hakmem: policy file ");
+    report_text(report, file_path);
+}
+
+static void say_end(struct report *report, const char *wanted) {
+    if (wanted[0] != '\0') {
+        report_text(report, "; wanted: ");
+        report_text(report, wanted);
+    }
+    report_text(report, "\n");
+    report_end(report);
+}
 
 static void say_wrong(const char *what, const char *wanted, unsigned line) {
     struct report report;
-    report_to_descriptor(&report, 2);
-    report_text(&report, "hakmem: policy file ");
-    report_text(&report, file_path);
+    say_begin(&report);
     if (line > 0) {
         report_text(&report, ", line ");
         report_number(&report, line);
     }
     report_text(&report, ": ");
     report_text(&report, what);
-    if (wanted[0] != '\0') {
-        report_text(&report, "; wanted: ");
-        report_text(&report, wanted);
-    }
-    report_text(&report, "\n");
-    report_end(&report);
+    say_end(&report, wanted);
 }
 
 // The option's file, or the program's in the option's folder. False: no file is named, or its name is too long.
@@ -124,15 +133,26 @@ void file_name_program(struct policy *policy) {
     os_program_build(policy->build, sizeof policy->build);
 }
 
+// A shell around the program may be the first to write the file that was named, after moments: then that was not meant.
+// What nobody learned is somebody's hand.
+static bool gives_way(const struct policy *other, const struct policy *policy) {
+    return other->runs > 0 && other->seconds == 0 && policy->seconds > 0;
+}
+
 // With the file's lock. A damaged policy, which was said at the start, is written anew; what is none is left alone.
 static bool write_merged(const struct policy *policy) {
     static struct policy merged;
     struct report report;
     struct policy_fault fault;
     enum found found = read_found(&merged, &fault);
-    if (found == FOUND_FOREIGN || (found == FOUND_POLICY && !is_of(&merged, policy)))
+    bool is_other = found == FOUND_POLICY && !is_of(&merged, policy);
+    if (found == FOUND_FOREIGN)
         return true;
-    if (found == FOUND_POLICY && is_of_build(&merged, policy))
+    if (is_other && !gives_way(&merged, policy)) {
+        memcpy(other_owner, merged.program, sizeof other_owner);
+        return true;
+    }
+    if (found == FOUND_POLICY && !is_other && is_of_build(&merged, policy))
         policy_merge(&merged, policy);
     else
         merged = *policy;
@@ -143,6 +163,7 @@ static bool write_merged(const struct policy *policy) {
 }
 
 bool file_write(const struct policy *policy) {
+    other_owner[0] = '\0';
     if (!file_find())
         return false;
     int lock = os_lock_file(file_path);
@@ -152,4 +173,24 @@ bool file_write(const struct policy *policy) {
     if (!written)
         say_wrong("it can't be written", "a folder that exists and may be written to", 0);
     return written;
+}
+
+static bool decides_nothing(const struct policy *policy) {
+    unsigned given = policy->class_count + policy->closed_count + policy->depth_count + policy->site_count;
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        given += policy->values[i].is_given;
+    return given == 0;
+}
+
+void file_say_not_written(const struct policy *policy) {
+    struct report report;
+    if (other_owner[0] == '\0' || decides_nothing(policy))
+        return;
+    say_begin(&report);
+    report_text(&report, ": it belongs to ");
+    report_text(&report, other_owner);
+    report_text(&report, ", so what ");
+    report_text(&report, policy->program);
+    report_text(&report, " learned is not in it");
+    say_end(&report, "another file, or a folder (its name ends with /) for a file per program");
 }

@@ -30,6 +30,7 @@ static struct {
     uint64_t cost_ns; // of a look
     struct observation seen;
     bool is_endless; // mode research: nothing is ever frozen
+    bool is_child;   // of a fork
     bool has_ended;  // no look any more: the program ends
     struct budget collapse;
     // For learn_tell:
@@ -73,6 +74,7 @@ static void begin_life(uint64_t now_ns) {
 
 // What was decided stays.
 static void begin_child_life(uint64_t now_ns) {
+    learner.is_child = true;
     begin_life(now_ns);
     decide_begin_life(now_ns);
     cycle_start(now_ns);
@@ -306,7 +308,9 @@ void learn_end(void) {
     if (!has_learned)
         return;
     decide_note_sites();
-    file_write(&learned); // nobody changes it any more
+    file_write(&learned); // nobody changes it any more, as the next ones
+    if (!learner.is_child)
+        file_say_not_written(&learned);
 }
 
 void learn_tell(struct learn_told *told) {

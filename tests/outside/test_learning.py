@@ -175,8 +175,16 @@ def test_a_file_of_another_program_is_left_alone_and_not_used(learn, preloaded, 
     process = preloaded(program, BYTES, BLOCKS, HAKMEM_POLICY=str(file), HAKMEM_STATS="json")
     statistics_of = json.loads(process.stderr_text)  # nothing else is said
     assert BYTES not in [row["block_bytes"] for row in statistics_of["classes"]]
-    learn()
+    process = preloaded(program, BYTES, BLOCKS, "children", HAKMEM_POLICY=str(file), **LEARNS)
+    assert process.stderr_text.count("\n") == 1  # its fork children keep silent
+    assert f"{file}: it belongs to other, so what {program.name} learned is not in it; wanted: " in process.stderr_text
     assert file.read_text() == text
+
+
+def test_a_file_of_a_shell_around_the_program_becomes_the_programs(preloaded, program, file):
+    file.write_text("hakmem-policy 1\nprogram bash\nruns 13\nseconds 0\nw_max 137\nend\n")
+    process = preloaded(program, BYTES, BLOCKS, "lasting", HAKMEM_POLICY=str(file), **LEARNS)
+    assert process.stderr_text == "" and f"program {program.name}" in lines_of(file) and "runs 1" in lines_of(file)
 
 
 def test_a_file_of_another_build_gets_one_line_and_is_not_used(learn, compile_program, preloaded, program, file):

@@ -1,6 +1,7 @@
 // Allocates and fills COUNT blocks of SIZE bytes, and prints its peak of resident memory in KiB.
 // Arguments: SIZE COUNT, then one of: nothing; children (four of them do it too, and end through exit); elsewhere (it
-// goes to the folder of that name); cancelled (its last thread is cancelled while it exits, with 3).
+// goes to the folder of that name); lasting (for more than a second); cancelled (its last thread is cancelled while it
+// exits, with 3).
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -50,6 +51,8 @@ int main(int argc, char **argv) {
         fork_children(bytes, count);
     if (strcmp(way, "elsewhere") == 0 && chdir("elsewhere") != 0)
         return 1;
+    if (strcmp(way, "lasting") == 0)
+        usleep(1200000);
     printf("%ld\n", peak_kib());
     fflush(stdout);
     if (strcmp(way, "cancelled") == 0) {

@@ -178,6 +178,44 @@ static void a_file_of_another_program_is_left_alone(void **state) {
     assert_string_equal(text_of(path), text);
 }
 
+static const char *said_of_not_written(void) {
+    write_silently();
+    capture_begin(&capture);
+    file_say_not_written(&own);
+    return capture_end(&capture);
+}
+
+static void what_was_learned_but_not_written_is_told_with_both_names(void **state) {
+    char wanted[512];
+    (void)state;
+    write_text("hakmem-policy 1\nprogram other\nruns 1\nseconds 3\nend\n");
+    assert_string_equal(said_of_not_written(), ""); // nothing was learned
+    own.classes[own.class_count++].bytes = 1040;
+    snprintf(wanted, sizeof wanted, "hakmem: policy file %s: it belongs to other, so what %s learned is not in it",
+             path, own.program);
+    const char *said = said_of_not_written();
+    assert_int_equal(lines_in(said), 1);
+    assert_memory_equal(said, wanted, strlen(wanted));
+    assert_non_null(strstr(said, "; wanted: "));
+    name_file("own.policy");
+    assert_string_equal(said_of_not_written(), "");
+}
+
+static void a_file_of_another_programs_first_moments_gives_way(void **state) {
+    const char *text = "hakmem-policy 1\nprogram other\nruns 7\nseconds 0\nclass 1040\nend\n";
+    (void)state;
+    write_text(text);
+    write_silently(); // this one learned for moments, too
+    assert_string_equal(text_of(path), text);
+    own.seconds = 1;
+    write_silently();
+    assert_true(file_read(&heard) && heard.runs == 1 && heard.class_count == 0);
+    text = "hakmem-policy 1\nprogram other\nclass 1040\nend\n"; // by hand
+    write_text(text);
+    write_silently();
+    assert_string_equal(text_of(path), text);
+}
+
 static void a_file_that_is_no_policy_is_left_alone(void **state) {
     const char *const texts[] = {"my notes\n", "hakmem-policy 2\nnewer\nend\n"};
     const char *said;
@@ -296,6 +334,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_others_wrote_meanwhile_is_merged, start, clear),
         cmocka_unit_test_setup_teardown(a_file_of_another_build_is_written_anew, start, clear),
         cmocka_unit_test_setup_teardown(a_file_of_another_program_is_left_alone, start, clear),
+        cmocka_unit_test_setup_teardown(what_was_learned_but_not_written_is_told_with_both_names, start, clear),
+        cmocka_unit_test_setup_teardown(a_file_of_another_programs_first_moments_gives_way, start, clear),
         cmocka_unit_test_setup_teardown(a_file_that_is_no_policy_is_left_alone, start, clear),
         cmocka_unit_test_setup_teardown(what_is_no_plain_file_is_left_alone, start, clear),
         cmocka_unit_test_setup_teardown(a_file_that_can_not_be_written_is_told_and_errno_stays, start, clear),
