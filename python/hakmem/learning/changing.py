@@ -35,7 +35,7 @@ def fastest_elsewhere(rows: Sequence[Rounds], names: Sequence[str]) -> list[list
 @dataclass(frozen=True)
 class Switching:
     """The bound by hindsight per phase: the speed of somebody who has at each phase the fixed setting that was fastest there
-    in the other rounds, and switches at no cost. Nobody who switches between these settings can do more."""
+    in the other rounds, and switches at no cost: about the most that can be gained by switching between these settings."""
 
     over_default: Interval
     over_fastest: Interval  # fixed setting
