@@ -312,7 +312,7 @@ POLICY_TAIL = """
 Text, one decision a line; written at the end of a program that learned, as a whole; several processes at once wait for each other,
 and what each learned counts by its time. A file belongs to one executable: that of another
 build is not used, that of another program neither, and it is left alone, which a program that learned something says at its end in
-one line. So where a command starts several programs, name a folder. A file of one that learned for less than a second in all, such
+one line, and `hakmem run --policy` at the start, unless PROGRAM is a script. So where a command starts several programs, name a folder. A file of one that learned for less than a second in all, such
 as a shell around the program, gives way to one that learned for longer. Whose a file is says `hakmem policy show`. A damaged file is refused with one line that says where and what, and the program runs on the defaults. Programs
 with raised privileges ignore it. It may be written by hand: evidence behind a number is optional, `#` begins a comment,
 and a module's name has `%20` for a space.

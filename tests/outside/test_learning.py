@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import time
@@ -339,6 +340,18 @@ def test_run_names_what_was_learned(launch, tmp_path):
     assert launch("run", "--policy", "file", "--", *SHOW).stdout_text == f" {tmp_path}/file\n"
     assert launch("run", "--learned", *SHOW).stdout_text == f" {tmp_path}/state/hakmem/\n"
     assert launch("run", *SHOW).stdout_text == " \n"
+
+
+def test_run_says_that_the_file_is_another_programs(launch, tmp_path):
+    (tmp_path / "file").write_text("hakmem-policy 1\nprogram other\nend\n")
+    said = launch("run", "--policy", "file", "true").stderr_text
+    assert said.count("\n") == 1 and f"{tmp_path}/file belongs to other, true does not use it; wanted: " in said
+    (tmp_path / "file").write_text(f"hakmem-policy 1\nprogram {Path(shutil.which('true')).resolve().name}\nend\n")
+    assert launch("run", "--policy", "file", "true").stderr_text == ""
+    (tmp_path / "script").write_text("#!/bin/sh\nexec other\n")  # may start the one that is meant
+    (tmp_path / "script").chmod(0o755)
+    (tmp_path / "file").write_text("hakmem-policy 1\nprogram other\nend\n")
+    assert "belongs" not in launch("run", "--policy", "file", "./script", status=127).stderr_text
 
 
 @pytest.mark.parametrize(("words", "status", "said"), [
