@@ -8,6 +8,8 @@
 
 #include "region/meta.c"
 
+#include "region/collapse.c"
+
 #include "region/groups.c"
 
 #include "region/density.c"
