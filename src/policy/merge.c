@@ -32,7 +32,7 @@ static void merge_value(struct policy_value *into, uint64_t weight, const struct
                         uint64_t other_weight, const struct decision_row *row) {
     size_t value = into->is_given ? into->value : row->initial;
     size_t other_value = other->is_given ? other->value : row->initial;
-    bool is_choice = strcmp(row->unit, "choice") == 0;
+    bool is_choice = strcmp(row->unit, "choice") == 0 || row == &decision_rows[DECISION_huge_least]; // its 0 is one
     if (is_choice)
         into->value = other_weight > weight ? other_value : value;
     else

@@ -85,6 +85,19 @@ static void of_choices_the_one_that_was_learned_longer_counts(void **state) {
     assert_true(into.values[DECISION_huge_pages].is_given);
 }
 
+// 0 says "before it is known to be dense", which nothing near it does.
+static void huge_pages_from_the_first_are_a_choice(void **state) {
+    (void)state;
+    give(&into, DECISION_huge_least, 0);
+    into.seconds = 100;
+    policy_merge(&into, &other); // sparse, for a moment
+    assert_true(into.values[DECISION_huge_least].is_given);
+    assert_int_equal(into.values[DECISION_huge_least].value, 0);
+    other.seconds = 1000;
+    policy_merge(&into, &other);
+    assert_false(into.values[DECISION_huge_least].is_given);
+}
+
 static void every_mean_stays_within_its_limits(void **state) {
     (void)state;
     struct random random = random_start();
@@ -222,6 +235,7 @@ int main(void) {
         cmocka_unit_test_setup(numbers_go_to_their_mean_by_weight, start),
         cmocka_unit_test_setup(the_default_stands_for_what_is_not_given, start),
         cmocka_unit_test_setup(of_choices_the_one_that_was_learned_longer_counts, start),
+        cmocka_unit_test_setup(huge_pages_from_the_first_are_a_choice, start),
         cmocka_unit_test_setup(every_mean_stays_within_its_limits, start),
         cmocka_unit_test_setup(evidence_comes_together, start),
         cmocka_unit_test_setup(classes_of_both_stay_and_the_best_of_too_many, start),
