@@ -73,11 +73,15 @@ def rounds_of(group: str, names: list[str], pairs: int) -> int:
     return pairs if group != CHANGING or seeds < 2 else max(2, -(-pairs // seeds))
 
 
+# Sizes that sit badly: a block of the class is at least a tenth larger. (At 272 and 528 bytes no more than 6 and 9 % of
+# what is asked for could be saved, whatever is learned.)
+_BAD_SIZES = (1040, 2064, 4112, 8208, 16400)
+
+
 def _memory() -> list[Row]:
-    odd = [_row(f"memory/odd/{size}/1t", "odd_sizes", 64, 1, "{operations}", 400_000, size, operations=30)
-           for size in (272, 528, 1040, 2064, 4112)]
-    mixed = _row("memory/odd/mixed/4t", "odd_sizes", 96, 4, "{operations}", 100_000, 272, 528, 1040, 2064, 4112,
-                 operations=60)
+    odd = [_row(f"memory/odd/{size}/1t", "odd_sizes", 64, 1, "{operations}", 400_000, size, operations=30 if size < 8000 else 12)
+           for size in _BAD_SIZES]
+    mixed = _row("memory/odd/mixed/4t", "odd_sizes", 96, 4, "{operations}", 50_000, *_BAD_SIZES, operations=40)
     return [*odd, mixed, *(_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", operations=25)
                            for idle in (20, 50))]
 
