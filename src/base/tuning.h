@@ -239,8 +239,9 @@
 #define SITES_MOST_SLOTS (16 * 1024)
 #define SITES_LOOKS 8
 #define SITES_HALVING_TURNS 16
-#define ROUTES_MOST 64      // site rules
-#define STATISTICS_SITES 16 // call sites that the statistics list
+#define PREFAULT_MOST_BYTES (16 * MIB) // of a block, where it was learned that prefaulting pays
+#define ROUTES_MOST 64                 // site rules
+#define STATISTICS_SITES 16            // call sites that the statistics list
 
 // --- Learning -------------------------------------------------------------------------------------------------------
 // To the learner of a checked build time goes so many times as fast, and so many times less is worth a class: a test of

@@ -9,6 +9,7 @@
 #include "big/routes.h"
 #include "policy/snapshot.h"
 #include "region/runs.h"
+#include "sys/options.h"
 #include "sys/os.h"
 
 static void run_mark(size_t first, size_t slices, size_t from) {
@@ -87,8 +88,11 @@ void *big_take_mapping(size_t bytes, size_t align, uintptr_t site, bool *zeroed)
     return mapping_make(bytes, align, site);
 }
 
-// Only what was asked for: what is behind it may never be used.
+// Only what was asked for: what is behind it may never be used. And not what is large unless the user wants that: a
+// trial must not bring in what the program hardly touches.
 static void prefault(void *block, size_t bytes) {
+    if (bytes > PREFAULT_MOST_BYTES && options.prefault != OPTION_PREFAULT_ON)
+        return;
     uintptr_t start = bits_align_down((uintptr_t)block, os_facts.page_bytes);
     os_populate((void *)start, bits_align_up((uintptr_t)block + bytes, os_facts.page_bytes) - start);
 }

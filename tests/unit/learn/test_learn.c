@@ -210,8 +210,10 @@ static void learn_after_parent(void *unused) {
     (void)unused;
     name_file();
     start_with("learning", "none");
-    while (!is_frozen())
-        work(10000);
+    while (!is_frozen()) { // seconds, in which nothing is freed
+        work(1000);
+        usleep(1000);
+    }
     MUST(told.looks > 5);
     pid_t child = fork();
     if (child == 0) {
