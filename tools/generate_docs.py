@@ -275,6 +275,9 @@ higher that is, and faster the lower.
 
 The option `learn_parts` names those that are at work, so that what each gains can be measured alone.
 
+What it gains is measured by `hakmem bench policy`, in pairs of runs against the defaults and against every setting that could be
+made by hand: [programs whose sizes sit badly, and bursts](proof/memory.md).
+
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
 one formula, and keeps what is not worse. FROZEN decides nothing but how much memory to hold; it looks whether slow calls have become slower (their 99th

@@ -16,7 +16,7 @@ _OVER_DEFAULT, _OVER_FASTEST, _LEARNING = "learned / default", "learned / fastes
 _PEAK, _MEAN, _LEARNING_MEAN = "learned / default: peak", "learned / default: mean", "learning / default: mean"
 _SPEEDS, _MEMORIES = [_OVER_FASTEST, _OVER_DEFAULT, _LEARNING], [_PEAK, _MEAN, _LEARNING_MEAN]
 ALL_CHANGING = "changing: all together"
-WIDTH, ROW_HEIGHT, MARGIN = 340, 28, 1.02
+WIDTH, ROW_HEIGHT, LETTER_WIDTH, MARGIN = 340, 28, 6.5, 1.02
 
 
 def _point(row: str, series: str, interval: Interval | None) -> list[dict]:
@@ -70,11 +70,14 @@ def _order(store: Store) -> list[str]:
 
 def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[str], title: str,
            has_labels: bool) -> altair.TopLevelMixin:
+    there = [place for place, series in enumerate(order) if any(one["series"] == series for one in values)] or [0]
+    order, colours = [order[place] for place in there], [colours[place] for place in there]
     ends = [one[key] for one in values for key in ("low", "high")] + [1.0]
     scale = altair.Scale(type="log", domain=[min(ends) / MARGIN, max(ends) * MARGIN], nice=False)
     base = altair.Chart(altair.Data(values=values)).encode(
         y=altair.Y("row:N", scale=altair.Scale(domain=rows), title=None,
-                   axis=altair.Axis(labels=has_labels, labelLimit=300, grid=True, tickBand="extent")),
+                   axis=altair.Axis(labels=has_labels, labelLimit=300, grid=True, tickBand="extent",
+                                    minExtent=LETTER_WIDTH * max(map(len, rows)) if has_labels else 0)),
         yOffset=altair.YOffset("series:N", scale=altair.Scale(domain=order)),
         color=altair.Color("series:N", scale=altair.Scale(domain=order, range=colours), title=None,
                            legend=altair.Legend(orient="top", columns=1, labelLimit=300)))

@@ -10,7 +10,7 @@ from hakmem.intervals import Interval
 from hakmem.learning import findings, judging, settings
 from hakmem.learning.changing import Switching
 from hakmem.learning.findings import Answer, Compared, Finding
-from hakmem.learning.rows import CHANGING, GROUPS
+from hakmem.learning.rows import CHANGING, GROUPS, STATIONARY
 from hakmem.learning.settings import HINDSIGHT, LEARNED
 from hakmem.learning.store import Store, failures_by_row
 from hakmem.tables import as_markdown
@@ -48,9 +48,11 @@ def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: li
     facts = [f"Machine: {head['machine']['cpu']}, {head['machine']['cores']} processors, Linux {head['machine']['kernel']}, "
              f"glibc {head['machine']['glibc']}; commit `{(head['machine']['commit'] or 'unknown')[:12]}`, library "
              f"sha256 `{head['sha256'][:16]}`.",
-             f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs. Fixed "
-             f"settings tried: {len(head['grid'])} ({head['grid_kind']}); seeds of the changing programs: "
-             f"{', '.join(map(str, head['seeds']))}."]
+             f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs."]
+    if store.rows_of(STATIONARY) or store.rows_of(CHANGING):
+        facts.append(f"Fixed settings tried: {len(head['grid'])} ({head['grid_kind']}).")
+    if store.rows_of(CHANGING):
+        facts.append(f"Seeds of the changing programs: {', '.join(map(str, head['seeds']))}.")
     if head["quick"]:
         facts.append("**Made with --quick: for a look, not for figures.**")
     text = "\n\n".join(["# Does learning pay?", *facts, f"![what is learned over the defaults, and over the fastest fixed "
