@@ -21,17 +21,17 @@ static size_t bytes_of_class(unsigned class_index) {
     return base + base / steps * (index % steps + 1);
 }
 
-// Slices of a slab: as few as hold SLAB_MIN_BLOCKS blocks and waste at most 1/16 at the end; one block each for the
-// largest classes.
-static unsigned slices_of_class(size_t bytes) {
+// Slices of a slab: as few as hold SLAB_MIN_BLOCKS blocks and waste at most this part (1/N) at the end; one block each
+// for the largest classes.
+static unsigned slices_of_class(size_t bytes, unsigned share) {
     unsigned least = (unsigned)((bytes + SLICE_BYTES - 1) >> SLICE_SHIFT);
     for (unsigned slices = least; slices <= SLAB_MAX_SLICES; slices++) {
         size_t room = slices * SLICE_BYTES;
         bool enough = room / bytes >= SLAB_MIN_BLOCKS || 2 * slices > SLAB_MAX_SLICES / 2;
-        if (enough && room % bytes <= room / 16)
+        if (enough && room % bytes <= room / share)
             return slices;
     }
-    return least;
+    return share > SLAB_WASTE_SHARE ? slices_of_class(bytes, share / 2) : least;
 }
 
 size_t size_class_bytes_of_entry(unsigned entry) {
@@ -67,11 +67,11 @@ static void class_map_fill(void) {
     }
 }
 
-static void size_class_shape(struct size_class *row, size_t bytes) {
+static void size_class_shape(struct size_class *row, size_t bytes, unsigned share) {
     row->bytes = (uint32_t)bytes;
     row->shift = (uint8_t)bits_lowest(bytes);
     row->inverse = bits_inverse((uint32_t)(bytes >> row->shift));
-    row->slices = (uint8_t)slices_of_class(bytes);
+    row->slices = (uint8_t)slices_of_class(bytes, share);
     row->blocks = (uint16_t)(row->slices * SLICE_BYTES / bytes);
     row->words = (uint8_t)((row->blocks + 63) / 64);
     CHECK(row->blocks > 0);
@@ -82,14 +82,14 @@ void size_class_start(void) {
         class_is_open[i] = !class_is_spare(i);
         size_classes[i] = (struct size_class){0};
         if (class_is_open[i])
-            size_class_shape(&size_classes[i], bytes_of_class(i));
+            size_class_shape(&size_classes[i], bytes_of_class(i), SLAB_WASTE_SHARE);
     }
     class_map_fill();
 }
 
 void size_class_make(unsigned class_index, size_t bytes) {
     CHECK(class_is_spare(class_index) && !class_is_open[class_index] && size_class_step(bytes) == bytes);
-    size_class_shape(&size_classes[class_index], bytes);
+    size_class_shape(&size_classes[class_index], bytes, SLAB_OWN_WASTE_SHARE);
     size_class_open(class_index);
 }
 

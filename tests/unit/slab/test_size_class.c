@@ -259,6 +259,22 @@ static void spare_slabs_of_every_step_are_exact(void **state) {
     }
 }
 
+// A class that was made to save memory loses little at the end of its slabs, where any number of slices allows that.
+static void spare_slabs_lose_little_at_their_end(void **state) {
+    (void)state;
+    for (size_t bytes = 272; bytes <= CLASS_FINE_MAX; bytes += BLOCK_ALIGN) {
+        const struct size_class *row = &size_classes[CLASS_COUNT];
+        bool can_be = false;
+        for (size_t slices = 1; slices <= SLAB_MAX_SLICES; slices++)
+            can_be |= slices * SLICE_BYTES / bytes >= SLAB_MIN_BLOCKS &&
+                      slices * SLICE_BYTES % bytes <= slices * SLICE_BYTES / SLAB_OWN_WASTE_SHARE;
+        size_class_make(CLASS_COUNT, bytes);
+        size_t room = row->slices * SLICE_BYTES;
+        assert_true(room % bytes <= room / (can_be ? SLAB_OWN_WASTE_SHARE : SLAB_WASTE_SHARE / 2));
+        size_class_close(CLASS_COUNT);
+    }
+}
+
 static void aligned_requests_never_get_a_spare_class(void **state) {
     struct random random = random_start();
     (void)state;
@@ -288,6 +304,7 @@ int main(void) {
         TEST_OF_SPARES(powers_of_two_can_not_be_closed),
         TEST_OF_SPARES(the_smallest_open_class_serves_after_any_changes),
         TEST_OF_SPARES(spare_slabs_of_every_step_are_exact),
+        TEST_OF_SPARES(spare_slabs_lose_little_at_their_end),
         TEST_OF_SPARES(aligned_requests_never_get_a_spare_class),
     };
     return cmocka_run_group_tests_name("size_class", tests, start, NULL);
