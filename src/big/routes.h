@@ -5,8 +5,7 @@
 // E2. A call site is seen only where the cold path runs. So classes that a rule may concern keep the constant stack
 //     while there is one (heap_grant_stack).
 // E3. A rule that is dropped keeps its place, with a size that says so, until there is no other for a new one. Who
-// finds
-//     it has what calls without a rule have; with the last one the classes get their stacks back.
+//     finds it has what calls without a rule have; with the last one the classes get their stacks back.
 #ifndef BIG_ROUTES_H
 #define BIG_ROUTES_H
 

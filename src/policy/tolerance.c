@@ -57,8 +57,8 @@ static bool unfold_class(unsigned serving, const uint32_t *class_bytes, const ui
 bool tolerance_unfold(const uint32_t *class_bytes, const uint8_t *serves, const uint64_t *requests,
                       uint64_t *class_blocks, uint64_t *class_slab_bytes) {
     bool any_closed = false, any_seen = false;
-    for (unsigned i = CLASS_FIRST; i + 1 < CLASS_COUNT;
-         i++) { // the smaller ones of a class that serves them come first
+    // The smaller ones of a class that serves them come first.
+    for (unsigned i = CLASS_FIRST; i + 1 < CLASS_COUNT; i++) {
         bool is_first = serves[i] != i && (i == CLASS_FIRST || serves[i - 1] != serves[i]);
         any_closed |= is_first;
         any_seen |= is_first && unfold_class(serves[i], class_bytes, serves, requests, class_blocks, class_slab_bytes);

@@ -141,6 +141,13 @@ UNUSED static void child_must_succeed(void (*body)(void *context), void *context
         fail_msg("the child ended with status %#x: %s", (unsigned)status, capture.text);
 }
 
+// A test that runs a body of that name in a child.
+#define IN_A_CHILD(name)                    \
+    static void test_##name(void **state) { \
+        (void)state;                        \
+        child_must_succeed(name, NULL);     \
+    }
+
 // Fails the test unless the child is stopped by an assert of a checked build; other builds have none to stop it.
 UNUSED static void child_must_trap_when_checked(void (*body)(void *context), void *context) {
     struct capture capture;

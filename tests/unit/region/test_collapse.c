@@ -89,11 +89,6 @@ static void the_kernel_is_told_of_dense_heaps_alone(void *context) {
     MUST(count_huge(first, GROUPS) == 0);
 }
 
-#define IN_A_CHILD(name)                    \
-    static void test_##name(void **state) { \
-        (void)state;                        \
-        child_must_succeed(name, NULL);     \
-    }
 IN_A_CHILD(touched_groups_are_collapsed)
 IN_A_CHILD(sparse_groups_stay)
 IN_A_CHILD(groups_that_are_not_full_stay)

@@ -142,11 +142,6 @@ static void full_groups_that_are_touched_may_be_collapsed(void *context) {
     }
 }
 
-#define IN_A_CHILD(name)                    \
-    static void test_##name(void **state) { \
-        (void)state;                        \
-        child_must_succeed(name, NULL);     \
-    }
 IN_A_CHILD(nothing_is_dense_before_a_look)
 IN_A_CHILD(looks_see_what_is_touched)
 IN_A_CHILD(free_slices_do_not_count)
