@@ -164,6 +164,21 @@ static void use_little_once(void *unused) {
     MUST(!w_max->is_given);
 }
 
+// Of the mean it is the same as of one of them.
+static void use_little_always(void *unused) {
+    (void)unused;
+    use_all_classes(1);
+    note(16 * MIB);
+    next_run_decide(&learned);
+    int32_t gain = w_max->evidence.gain_permille;
+    size_t tolerance = w_max->value;
+    MUST(w_max->is_given && gain > 0);
+    for (unsigned i = 0; i < 100; i++)
+        note(16 * MIB);
+    next_run_decide(&learned);
+    MUST(w_max->is_given && w_max->value == tolerance && w_max->evidence.gain_permille == gain);
+}
+
 static void know_sizes(void *unused) {
     (void)unused;
     use_all_classes(1);
@@ -184,6 +199,7 @@ static void what_counts_is_the_largest_heap(void **state) {
     child_must_succeed(use_little_after_the_peak, NULL);
     child_must_succeed(use_little_and_then_nothing, NULL);
     child_must_succeed(use_little_once, NULL);
+    child_must_succeed(use_little_always, NULL);
 }
 
 static void where_sizes_got_classes_none_closes(void **state) {
