@@ -37,6 +37,8 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
     uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     struct kept *kept = heap != NULL ? &heap->kept : NULL;
+    if (LIKELY(heap != NULL))
+        heap_look_around(heap, CLASS_NONE);
     void *block = big_take(bytes, align, site, zeroed, kept);
     if (UNLIKELY(block == NULL) && heap_trim(0))
         block = big_take(bytes, align, site, zeroed, kept);

@@ -140,8 +140,8 @@ INTERNAL unsigned heap_take(struct heap *heap, unsigned class_index, void **end,
 INTERNAL void heap_empty(struct heap *heap);
 // Gives a lease up; the slab goes to its depot or back.
 INTERNAL void heap_unlease(struct slab **lease);
-// At a refill or flush of a class, now and then looks at one other stack: one that did not move since the last look is
-// flushed by half. Obeys malloc_trim.
+// At a refill or flush of a class, or a request above the classes (CLASS_NONE), now and then looks at one other stack:
+// one that did not move since the last look is flushed by half. Obeys malloc_trim.
 INTERNAL void heap_look_around(struct heap *heap, unsigned busy_class);
 // Other threads may have this class's blocks: not the largest, a few of which are much memory, nor small ones of a
 // thread that keeps them to itself (class_is_held).

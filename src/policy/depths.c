@@ -8,7 +8,7 @@
 #define ANOTHER_RATE 2             // so many times more or less is another situation
 #define IDLE_SHARE 8               // depth goes down where it costs so many times what it saves
 #define OCCUPIED_SHARE 2           // of a stack's depth so much (1/N) is there in the mean
-#define BUDGET_SHARE 2             // of what is in use so much (1/N) may lie in stacks, by their depths
+#define BUDGET_SHARE 8             // of what is in use so much (1/N) may lie in stacks, by their depths
 #define BUDGET_TURNS 4             // steps from one trial of the budget to the next
 #define BUDGET_HELPED_SHARE 8      // it helped where at least this part (1/N) of what batches cost is gone
 #define BUDGET_GAIN_SHARE 4        // and it is expected to save so much (1/N)

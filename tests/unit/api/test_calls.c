@@ -3,6 +3,7 @@
 
 #include "unit/api/calls.h"
 
+#include "hakmem/hakmem.h"
 #include "learn/learn.h"
 
 static void a_block_holds_what_was_asked_for(void **state) {
@@ -281,6 +282,26 @@ static void memory_that_was_freed_serves_any_size_before_null(void **state) {
     child_must_succeed(call_under_a_limit, NULL);
 }
 
+static size_t cached_bytes_after(unsigned big_blocks) {
+    struct hakmem_stats stats = {.size = sizeof stats};
+    for (unsigned i = 0; i < big_blocks; i++)
+        call_free(call_malloc(CLASS_LARGE_MAX + 1));
+    assert_int_equal(hakmem_stats(&stats), 0);
+    return stats.cached_bytes;
+}
+
+static void blocks_above_the_classes_let_idle_stacks_go(void **state) {
+    void *blocks[30];
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(blocks); i++)
+        blocks[i] = call_malloc(100000);
+    for (size_t i = 0; i < COUNT_OF(blocks); i++)
+        call_free(blocks[i]);
+    size_t at_first = cached_bytes_after(1); // the last one is kept, too
+    size_t stacked = at_first - cached_bytes_after(8 * CLASS_END * LOOK_AROUND_TURNS);
+    assert_in_range(stacked, 100000, at_first);
+}
+
 int main(void) {
     const struct CMUnitTest before_start[] = {
         cmocka_unit_test(memory_that_was_freed_serves_any_size_before_null),
@@ -298,6 +319,7 @@ int main(void) {
         cmocka_unit_test(realloc_of_null_allocates_and_to_nothing_frees),
         cmocka_unit_test(a_realloc_that_fails_leaves_the_block_as_it_was),
         cmocka_unit_test(a_growing_block_is_copied_rarely),
+        cmocka_unit_test(blocks_above_the_classes_let_idle_stacks_go),
         cmocka_unit_test(nothing_is_usable_of_what_is_no_block),
         cmocka_unit_test(freeing_what_is_no_block_is_a_fault_of_its_kind),
         cmocka_unit_test(a_misplaced_pointer_into_a_slab_is_seen_when_the_stack_is_emptied),

@@ -278,15 +278,15 @@ static void the_budget_grows_as_depths_have_grown(void **state) {
     assert_int_equal(program.snapshot.all_threads_bytes, 5 * (STACK_THREAD_BYTES + 12 * MIB));
 }
 
-static void the_budget_is_at_most_half_of_what_is_in_use(void **state) {
+static void the_budget_is_at_most_an_eighth_of_what_is_in_use(void **state) {
     (void)state;
     deepen(OTHER, MIB, 20, 120);
-    program.seen.in_use_bytes = 100 * MIB;
+    program.seen.in_use_bytes = 400 * MIB;
     step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, 50 * MIB);
+    assert_int_equal(program.snapshot.thread_bytes, 400 * MIB / 8);
     program.seen.threads = 4;
     step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, 100 * MIB / 2 / 4);
+    assert_int_equal(program.snapshot.thread_bytes, 400 * MIB / 8 / 4);
     program.seen.in_use_bytes = MIB;
     step(CLASS, 0);
     assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
@@ -365,7 +365,7 @@ static void the_budget_is_a_valid_decision(void **state) {
     for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_END; i++)
         deepen(i, MIB, 1, STACK_MAX_DEPTH);
     program.seen.in_use_bytes = 1024 * GIB;
-    program.seen.threads = 200;
+    program.seen.threads = 100;
     step(CLASS, 0);
     assert_int_equal(program.snapshot.thread_bytes, decision_rows[DECISION_thread_bytes].most);
     assert_int_equal(program.snapshot.all_threads_bytes, decision_rows[DECISION_all_threads_bytes].most);
@@ -385,7 +385,7 @@ static void depths_must_be_valid(void) {
     assert_true(snapshot->thread_bytes >= STACK_THREAD_BYTES);
     assert_true(snapshot->all_threads_bytes >= snapshot->thread_bytes);
     assert_true(snapshot->thread_bytes == STACK_THREAD_BYTES ||
-                snapshot->thread_bytes <= program.seen.in_use_bytes / 2 / program.seen.threads);
+                snapshot->thread_bytes <= program.seen.in_use_bytes / 8 / program.seen.threads);
 }
 
 static void whatever_happens_depths_are_valid(void **state) {
@@ -428,7 +428,7 @@ int main(void) {
         cmocka_unit_test_setup(the_first_look_decides_nothing, begin),
         cmocka_unit_test_setup(without_threads_nothing_is_decided, begin),
         cmocka_unit_test_setup(the_budget_grows_as_depths_have_grown, begin),
-        cmocka_unit_test_setup(the_budget_is_at_most_half_of_what_is_in_use, begin),
+        cmocka_unit_test_setup(the_budget_is_at_most_an_eighth_of_what_is_in_use, begin),
         cmocka_unit_test_setup(the_budget_is_a_valid_decision, begin),
         cmocka_unit_test_setup(a_budget_that_is_too_small_is_doubled, begin),
         cmocka_unit_test_setup(while_the_budget_is_tried_no_depth_is_judged, begin),
