@@ -3,7 +3,7 @@
 // Models: a service under uneven load. What it needs at the peak it should not keep for ever; what it will need again
 // in a moment it should not pay for twice.
 // Does not model: more than one thread; load that never ends.
-// Formulae: in each of `bursts` bursts `requests` requests are open at a time, four times as many in all; a request
+// Formulae: in each of `bursts` bursts `requests` requests are open at a time, `rounds` times as many in all; a request
 // allocates 32 blocks of 16 × 4096^u B, u uniform in [0, 1) (16 B to 64 KiB, log-uniform), writes first and last byte,
 // and frees them when the request is closed, in order of opening. Then the thread sleeps `idle` ms, allocates and frees
 // ten blocks as a heartbeat, and sleeps as long again.
@@ -26,7 +26,7 @@ struct request {
 
 static struct {
     uint32_t requests, idle_ms;
-    uint64_t bursts;
+    uint64_t bursts, rounds;
     double busy_seconds, idle_kib, burst_kib;
 } set;
 
@@ -61,7 +61,7 @@ static void serve(struct worker *worker) {
         double begun = clock_seconds();
         for (uint32_t i = 0; i < set.requests; i++)
             request_open(&requests[i], &worker->random);
-        for (uint32_t i = 0; i < 3 * set.requests; i++) {
+        for (uint64_t i = 0; i < (set.rounds - 1) * set.requests; i++) {
             request_close(&requests[i % set.requests]);
             request_open(&requests[i % set.requests], &worker->random);
         }
@@ -83,17 +83,18 @@ int main(int argc, char **argv) {
     set.requests = (uint32_t)harness_number(argc, argv, 1, "requests at a time", 1, 1 << 24);
     set.idle_ms = (uint32_t)harness_number(argc, argv, 2, "idle time in ms", 0, 1 << 20);
     set.bursts = harness_number(argc, argv, 3, "bursts", 1, 1 << 24);
+    set.rounds = harness_number(argc, argv, 4, "rounds", 1, 1 << 24);
     const struct phase phases[] = {{"serve", serve}};
     struct phase_result results[2];
     harness_run(1, phases, 1, own, results);
     results[1].seconds = set.busy_seconds;
     char parameters[100], extra[100];
-    snprintf(parameters, sizeof parameters, "{\"requests\":%u,\"idle_ms\":%u,\"threads\":1}", set.requests,
-             set.idle_ms);
+    snprintf(parameters, sizeof parameters, "{\"requests\":%u,\"idle_ms\":%u,\"rounds\":%llu,\"threads\":1}",
+             set.requests, set.idle_ms, (unsigned long long)set.rounds);
     snprintf(extra, sizeof extra, ",\"idle_kib\":%.0f,\"burst_kib\":%.0f", set.idle_kib, set.burst_kib);
     const struct report report = {.workload = "bursts",
                                   .operation = "malloc and free",
-                                  .operations = set.bursts * 4 * set.requests * BLOCKS,
+                                  .operations = set.bursts * set.rounds * set.requests * BLOCKS,
                                   .timed_phase = 0,
                                   .parameters = parameters,
                                   .extra = extra};

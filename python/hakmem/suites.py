@@ -143,7 +143,7 @@ def _behaviours() -> Iterator[Row]:
               fresh_mebibytes=200)
     yield Row("fragmentation/256MiB/1t", "fragmentation", "fragmentation", ("{operations}",), 256,
               fresh_mebibytes=900)
-    yield Row("bursts/1000/50ms/1t", "bursts", "bursts", ("1000", "50", "{operations}"), 10, fresh_mebibytes=400)
+    yield Row("bursts/1000/50ms/1t", "bursts", "bursts", ("1000", "50", "{operations}", "4"), 10, fresh_mebibytes=400)
     for mode in ("active", "passive"):
         yield Row(f"false-sharing/{mode}/2t", "false-sharing", "false_sharing", (mode, "8", "100", "2", "{operations}"),
                   3 * MILLION)

@@ -119,7 +119,7 @@ struct retention_choice retention_step(struct retention *state, const struct ret
         state->rises[0] = (struct retention_rise){seen->now_ns, 0, seen->in_use_bytes};
         state->low_bytes = seen->in_use_bytes;
     }
-    bool slept = seen->now_ns - state->last.now_ns > seen->hold_ns && state->last.retained_bytes >= IDLE_LEAST_BYTES;
+    bool slept = seen->now_ns - state->last.now_ns > seen->hold_ns && seen->retained_bytes >= IDLE_LEAST_BYTES;
     state->idle_turns += slept;
     note_level(state, seen->now_ns, seen->in_use_bytes);
     if (seen->refaulted_bytes > state->last.refaulted_bytes) {

@@ -82,8 +82,14 @@ def _memory() -> list[Row]:
     odd = [_row(f"memory/odd/{size}/1t", "odd_sizes", 64, 1, "{operations}", 400_000, size, operations=30 if size < 8000 else 12)
            for size in _BAD_SIZES]
     mixed = _row("memory/odd/mixed/4t", "odd_sizes", 96, 4, "{operations}", 50_000, *_BAD_SIZES, operations=40)
-    return [*odd, mixed, *(_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", operations=25)
-                           for idle in (20, 50))]
+    bursts = [_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", 4, operations=25) for idle in (20, 50)]
+    return [*odd, mixed, *bursts, _row(_IDLE, "bursts", 300, 500, "{operations}", 800, operations=3)]
+
+
+# A service that sleeps for half a second and more after each burst, where memory is dear: for what it is worth by default
+# the same service would have to sleep for half a minute. Options of all arms alike.
+_IDLE = "memory/idle/500ms/dear"
+_OPTIONS = {_IDLE: {"HAKMEM_MEMORY_PRICE": "1000000"}}
 
 
 # The learner looks every 10 to 500 ms, and measures by windows of 50 ms to 2 s (src/base/tuning.h): a piece is 10 ms.
@@ -98,7 +104,11 @@ def _task_of(row: Row, group: str, quick: bool) -> Task:
     few = QUICK_PHASE_WORK if group == CHANGING else max(1, row.operations // QUICK_PARTS)
     short = replace(row, operations=few) if quick else row
     about = PHASES * PHASE_SECONDS if group == CHANGING else RUN_SECONDS
-    return Task(row.name, group, lambda allocator, _: runner.run(short, allocator, False),
+    options = _OPTIONS.get(row.name, {})
+
+    def run(allocator: Allocator, _: Path) -> Run:
+        return runner.run(short, replace(allocator, environment=options | allocator.environment), False)
+    return Task(row.name, group, run,
                 lambda: workloads.program(row.workload), about_seconds=about * short.operations / row.operations)
 
 
