@@ -263,7 +263,7 @@ higher that is, and faster the lower.
 
 | what | how it is decided | code |
 |---|---|---|
-| **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer, and down to the default where they are few. The budget of all is doubled by the same rule | `policy/depths.h` |
+| **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer, and down to the default where they are few. The budget of all is doubled by the same rule, to half of what is in use at most | `policy/depths.h` |
 | **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while few blocks of the old class would stand beside it: while it grows, or once hardly any are left; else in its next run | `policy/classes.h` |
 | **site rules**: from which size on the blocks of one call have mappings of their own; in mode research alone | the busiest calls, one after the other, play thresholds beside the default in paired windows (UCB1); adopted is what is 8 % better three times in a row, then the call rests for 180 seconds. A rule of the file stays | `policy/ucb.h` |
 | how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in; the next run begins with what this one had better held all the time | `policy/retention.h` |

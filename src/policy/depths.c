@@ -13,7 +13,8 @@
 #define BUDGET_HELPED_SHARE 8      // it helped where at least this part (1/N) of what batches cost is gone
 #define BUDGET_GAIN_SHARE 4        // and it is expected to save so much (1/N)
 #define BUDGET_CACHED_SHARE 8      // of what is in use so much (1/N) may really lie in stacks, for them to get more
-#define BUDGET_LEFT_SHARE 4 // and less than this part (1/N) of the budget is left, else it is not what limits them
+#define BUDGET_LEFT_SHARE 4    // and less than this part (1/N) of the budget is left, else it is not what limits them
+#define BUDGET_DOUBLED_SHARE 2 // of what is in use a doubled budget may be so much (1/N)
 #define BUDGET_MOST_DOUBLINGS 3
 
 // Nanoseconds of processor time that batches of blocks of that size cost in a second.
@@ -133,7 +134,8 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
                       cost_ns > own->useless_cost_ns / ANOTHER_RATE;
     if (!is_useless && own->doublings < BUDGET_MOST_DOUBLINGS && cost_ns / BUDGET_GAIN_SHARE > held_ns &&
         seen->granted_bytes > budget - budget / BUDGET_LEFT_SHARE &&
-        seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE) {
+        seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE &&
+        2 * budget <= seen->in_use_bytes / BUDGET_DOUBLED_SHARE) {
         own->doublings++;
         own->trial = DEPTH_TRIED;
         return true;

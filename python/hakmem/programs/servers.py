@@ -118,7 +118,7 @@ class PostgreSQL(Subject):
     executable: str
     name: str = "postgresql"
     package: str = "postgresql"
-    SCALE, CLIENTS, TRANSACTIONS = 2, 4, 5000
+    SCALE, CLIENTS, TRANSACTIONS = 2, 4, 20000
 
     def run(self, allocator: Allocator, folder: Path) -> Outcome:
         programs = Path(self.executable).parent
