@@ -146,10 +146,11 @@ static void note_cost(uint64_t ns) {
 }
 
 // The time of the next look: later the longer nothing has changed, and the more looks cost.
-static uint64_t next_look_after(uint64_t now_ns) {
+static uint64_t next_look_after(uint64_t now_ns, uint64_t debt_ns) {
     uint64_t wait = (now_ns - cycle_begin_ns()) / LEARN_GROWTH_SHARE;
     wait = wait < LEARN_LEAST_NS ? LEARN_LEAST_NS : wait > LEARN_MOST_NS ? LEARN_MOST_NS : wait;
     uint64_t cost = learner.cost_ns * LEARN_COST_SHARE;
+    cost = cost > debt_ns ? cost : debt_ns;
     return now_ns + (wait > cost ? wait : cost);
 }
 
@@ -185,9 +186,14 @@ static uint64_t spent_ns(uint64_t began_ns, uint64_t now_ns) {
     return thread_ns != 0 ? (os_thread_ns() - thread_ns) * LEARN_HASTE : now_ns - began_ns;
 }
 
+// How long the program was busy: not how long it slept, where the system says.
+static uint64_t busy_ns(uint64_t now_ns) {
+    return learner.seen.busy_ns != 0 ? learner.seen.busy_ns * LEARN_HASTE : now_ns - learner.start_ns;
+}
+
 // Huge pages for what has come to be dense. Apart from what a look costs: it has its own budget.
 static void collapse_some(uint64_t now_ns) {
-    unsigned done = 0, due = budget_due(&learner.collapse, now_ns - learner.start_ns, learner.seen.in_use_bytes);
+    unsigned done = 0, due = budget_due(&learner.collapse, busy_ns(now_ns), learner.seen.in_use_bytes);
     if (due == 0 || !part_learns(PART_huge))
         return;
     while (done < due && collapse_next())
@@ -219,9 +225,10 @@ static void look(uint64_t began_ns) {
     uint64_t spent = spent_ns(began_ns, now);
     note_cost(spent);
     learner.looks_ns += spent;
-    uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(now);
+    uint64_t debt = budget_debt_ns(learner.looks_ns, busy_ns(now)), early = learner.cost_ns * LEARN_COST_SHARE / 4;
+    uint64_t next = soon ? now + TOURNAMENT_WINDOW_NS : next_look_after(now, debt);
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
-    store_relaxed(&least_look_ns, now + learner.cost_ns * LEARN_COST_SHARE / 4);
+    store_relaxed(&least_look_ns, now + (debt > early ? debt : early));
     size_t in_use = runs_in_use_bytes();
     bool waits = !cycle_learns(); // for time alone
     store_relaxed(&next_look_high, waits ? SIZE_MAX : in_use < MIB ? MIB : in_use * 2);

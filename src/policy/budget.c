@@ -1,12 +1,17 @@
-// The budget of collapsing.
+// The budgets of looks, and of collapsing.
 #include "policy/budget.h"
+
+uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns) {
+    uint64_t due_ns = spent_ns > LEARN_FREE_NS ? (spent_ns - LEARN_FREE_NS) * LEARN_BUSY_SHARE : 0;
+    return due_ns > busy_ns ? due_ns - busy_ns : 0;
+}
 
 void budget_start(struct budget *budget) {
     *budget = (struct budget){.cost_ns = COLLAPSE_COST_NS};
 }
 
-unsigned budget_due(const struct budget *budget, uint64_t elapsed_ns, size_t in_use_bytes) {
-    uint64_t allowed_ns = elapsed_ns / COLLAPSE_SHARE;
+unsigned budget_due(const struct budget *budget, uint64_t busy_ns, size_t in_use_bytes) {
+    uint64_t allowed_ns = busy_ns / COLLAPSE_SHARE;
     if (in_use_bytes < COLLAPSE_LEAST_BYTES || allowed_ns < budget->spent_ns + budget->cost_ns)
         return 0;
     uint64_t groups = (allowed_ns - budget->spent_ns) / budget->cost_ns;

@@ -1,4 +1,7 @@
-// When a group whose small pages are all touched gets a huge page.
+// What learning may cost: when the next look may be, and when a group whose small pages are all touched becomes huge.
+//
+// Looks wait until they are a small part of the processor time that the program took: one that sleeps pays by what it
+// does, not by how long it is there.
 //
 // Collapsing copies the group and holds up page faults meanwhile. What it gains, fewer misses of the translation caches
 // for as long as the group is used, can't be counted; so it is done within a budget: a heap that lasts is collapsed
@@ -14,9 +17,12 @@ struct budget {
     uint64_t cost_ns; // of a group, as it was of late
 };
 
+// How long to wait for the next look after so much was spent in looks, by a program that was busy for so long: 0 where
+// that is no more than its part.
+INTERNAL uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns);
 INTERNAL void budget_start(struct budget *budget);
-// How many groups may be collapsed now, after so much time in all.
-INTERNAL unsigned budget_due(const struct budget *budget, uint64_t elapsed_ns, size_t in_use_bytes);
+// How many groups may be collapsed now, after the program was busy for so long.
+INTERNAL unsigned budget_due(const struct budget *budget, uint64_t busy_ns, size_t in_use_bytes);
 // One was, or there was none and the search took so long.
 INTERNAL void budget_note(struct budget *budget, uint64_t took_ns, unsigned groups);
 

@@ -98,6 +98,8 @@ INTERNAL bool os_find_module_of(uintptr_t address, char *name, size_t size, uint
 INTERNAL uint64_t os_now_ns(void);
 // Processor time that the calling thread has used. Not to be called where os_is_confined.
 INTERNAL uint64_t os_thread_ns(void);
+// Processor time that all threads of the process have used; a fork child's begins anew. As above.
+INTERNAL uint64_t os_process_ns(void);
 // Page faults of the process so far that needed no disk. Not to be called where os_is_confined.
 INTERNAL uint64_t os_count_faults(void);
 // Writes a file anew, as a whole: who opens it sees the old or the new one. False: nothing has changed.

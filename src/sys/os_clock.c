@@ -22,6 +22,10 @@ uint64_t os_thread_ns(void) {
     return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
+uint64_t os_process_ns(void) {
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 uint64_t os_count_faults(void) {
     struct rusage usage = {0};
     int saved = errno;

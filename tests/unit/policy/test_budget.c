@@ -1,4 +1,4 @@
-// The budget of collapsing: its part of the time, never more at once, and by what a group has cost of late.
+// The budgets of looks and of collapsing: a part of the time, never more at once, and by what a group has cost of late.
 #include "unit/unit.h"
 
 #include "policy/budget.h"
@@ -11,6 +11,15 @@ static int begin(void **state) {
     (void)state;
     budget_start(&budget_now);
     return 0;
+}
+
+static void looks_wait_until_they_are_a_small_part(void **state) {
+    uint64_t second = SECOND_NS;
+    (void)state;
+    assert_int_equal(budget_debt_ns(LEARN_FREE_NS, 0), 0);
+    assert_int_equal(budget_debt_ns(LEARN_FREE_NS + 1, 0), LEARN_BUSY_SHARE);
+    assert_int_equal(budget_debt_ns(LEARN_FREE_NS + second / LEARN_BUSY_SHARE, second), 0);
+    assert_int_equal(budget_debt_ns(LEARN_FREE_NS + 3 * second / LEARN_BUSY_SHARE, second) / MS_NS, 2000);
 }
 
 static void a_small_heap_needs_none(void **state) {
@@ -64,6 +73,7 @@ static void it_learns_what_a_group_costs(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(looks_wait_until_they_are_a_small_part, begin),
         cmocka_unit_test_setup(a_small_heap_needs_none, begin),
         cmocka_unit_test_setup(a_short_program_pays_nothing, begin),
         cmocka_unit_test_setup(never_more_at_once, begin),

@@ -71,6 +71,24 @@ static void a_threads_time_is_what_it_used(void **state) {
     assert_true(os_now_ns() - clock_before >= 55 * 1000 * 1000);
 }
 
+static void *use_some_time(void *context) {
+    uint64_t before = os_thread_ns();
+    while (os_thread_ns() - before < 20 * 1000 * 1000)
+        ;
+    return context;
+}
+
+static void a_process_time_is_that_of_all_its_threads(void **state) {
+    uint64_t clock_before = os_now_ns(), before = os_process_ns(), mine_before = os_thread_ns();
+    pthread_t thread;
+    (void)state;
+    os_sleep(50 * 1000);
+    assert_true(os_process_ns() - before < os_now_ns() - clock_before);
+    assert_int_equal(pthread_create(&thread, NULL, use_some_time, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_true(os_process_ns() - before >= 20 * 1000 * 1000 + (os_thread_ns() - mine_before) / 2);
+}
+
 static void it_goes_on_in_a_child(void *context) {
     MUST(os_now_ns() >= *(const uint64_t *)context);
 }
@@ -98,7 +116,7 @@ static void page_faults_are_counted(void **state) {
 static void it_leaves_errno_alone(void **state) {
     (void)state;
     errno = UNTOUCHED;
-    assert_true(os_now_ns() > 0 && os_count_faults() > 0);
+    assert_true(os_now_ns() > 0 && os_process_ns() > 0 && os_count_faults() > 0);
     assert_int_equal(errno, UNTOUCHED);
 }
 
@@ -107,6 +125,7 @@ int main(void) {
         cmocka_unit_test(it_never_goes_back),
         cmocka_unit_test(no_thread_sees_a_time_before_anothers),
         cmocka_unit_test(a_threads_time_is_what_it_used),
+        cmocka_unit_test(a_process_time_is_that_of_all_its_threads),
         cmocka_unit_test(it_counts_nanoseconds),
         cmocka_unit_test(a_child_has_the_same_clock),
         cmocka_unit_test(page_faults_are_counted),
