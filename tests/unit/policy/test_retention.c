@@ -194,9 +194,12 @@ static void long_sleep_on_free_memory_asks_for_a_purge(void **state) {
     look(MS_NS, 10 * MIB);
     look(2 * RETENTION_NS, 10 * MIB);
     assert_int_equal(choice.purge_delay, 0);
-    seen.retained_bytes = 8 * MIB; // freed after the last look
-    look(RETENTION_NS, 10 * MIB);  // not longer
+    seen.retained_bytes = 8 * MIB;
+    look(RETENTION_NS, 10 * MIB); // not longer
     assert_int_equal(choice.purge_delay, 0);
+    seen.retained_bytes = 0;
+    look(MS_NS, 10 * MIB);
+    seen.retained_bytes = 8 * MIB; // freed after the last look
     look(RETENTION_NS + 1, 10 * MIB);
     assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS);
 }
