@@ -277,7 +277,8 @@ higher that is, and faster the lower.
 The option `learn_parts` names those that are at work, so that what each gains can be measured alone.
 
 What it gains is measured by `hakmem bench policy`, in pairs of runs against the defaults and against every setting that could be
-made by hand: [programs whose sizes sit badly, and bursts](proof/memory.md).
+made by hand: [programs whose sizes sit badly, and bursts](proof/memory.md), [programs that change faster than looks come,
+bursts that do not return, thousands of call sites](proof/adversarial.md), and [real programs](proof/programs.md).
 
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
