@@ -7,6 +7,7 @@
 #include "api/foreign.h"
 #include "big/big.h"
 #include "big/routes.h"
+#include "heap/helper.h"
 #include "heap/sampling.h"
 #include "learn/learn.h"
 #include "policy/snapshot.h"
@@ -43,6 +44,7 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
     if (UNLIKELY(block == NULL) && heap_trim(0))
         block = big_take(bytes, align, site, zeroed, kept);
     heap_leave(heap);
+    helper_look();
     learn_big_end(begin);
     learn_look(0);
     return block;

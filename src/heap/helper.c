@@ -20,7 +20,7 @@ static size_t retained_bytes(void) {
 }
 
 static bool is_wanted(void) {
-    return runs_in_use_bytes() > DECIDED(retain_min) || retained_bytes() > 0;
+    return runs_held_bytes() > DECIDED(retain_min) || retained_bytes() > 0;
 }
 
 static size_t what_remains(size_t from, size_t bytes) {
@@ -61,7 +61,7 @@ static void *helper_main(void *unused) {
 
 void helper_start(void) {
     uint32_t none = HELPER_NONE;
-    if (load_relaxed(&helper_state) != HELPER_NONE || runs_in_use_bytes() <= DECIDED(retain_min))
+    if (load_relaxed(&helper_state) != HELPER_NONE || runs_held_bytes() <= DECIDED(retain_min))
         return;
     if (swap_acquire(&helper_state, none, HELPER_RUNS) &&
         !os_start_thread(helper_main))                       // acquire: one thread starts it

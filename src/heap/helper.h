@@ -1,6 +1,7 @@
 // A thread of the library's own that gives back what lies idle while the program does nothing (option purge_delay).
 //
-// J1. There is at most one, and only while the heap is larger than what may always stay, or something is retained.
+// J1. There is at most one, and only while the heap, with what it retains, is larger than what may always stay, or
+//     something is retained.
 // J2. It is started by threads that allocate, never by those that free: the C library frees under locks that
 //     pthread_create takes.
 // J3. Each delay it purges as much as was retained all through the delay: what is in use now and then stays.

@@ -37,6 +37,7 @@ static size_t all_in_use_slices(void) {
 
 void retain_note_change(void) {
     size_t all = all_in_use_slices() + retain_all_slices();
+    store_relaxed(&retain.held_slices, all); // read without the lock in runs_held_bytes
     if (most_slices < all)
         most_slices = all;
     if (highest_retained_slices < retain_all_slices())

@@ -27,7 +27,8 @@ struct retain {
     struct {
         size_t in_use_bytes;
         size_t idle_bytes;
-    } outside; // of the window: big blocks
+    } outside;          // of the window: big blocks
+    size_t held_slices; // all of it together, in full slices
 };
 SHARED struct retain retain;
 

@@ -69,6 +69,7 @@ static void group_used_to_free(struct group *group, uint32_t mask) {
 // free → being purged; what is clean stays so
 static void group_free_to_purging(struct group *group, uint32_t mask) {
     retain.retained_slices -= bits_count(mask & ~group->clean);
+    retain_note_change();
     totals.free_slices -= bits_count(mask);
     purging_slices += bits_count(mask);
     group->free &= ~mask;
@@ -78,6 +79,7 @@ static void group_free_to_purging(struct group *group, uint32_t mask) {
 // being purged → free, still resident (the kernel would not)
 static void group_purging_to_free(struct group *group, uint32_t mask) {
     retain.retained_slices += bits_count(mask & ~group->clean);
+    retain_note_change();
     totals.free_slices += bits_count(mask);
     purging_slices -= bits_count(mask);
     group->free |= mask;
@@ -410,6 +412,10 @@ size_t runs_take_lowest_bytes(void) {
 
 size_t runs_in_use_bytes(void) {
     return load_relaxed(&retain.in_use_slices) << SLICE_SHIFT;
+}
+
+size_t runs_held_bytes(void) {
+    return load_relaxed(&retain.held_slices) << SLICE_SHIFT;
 }
 
 bool runs_purge_inside(void *start, size_t bytes) {

@@ -54,6 +54,8 @@ INTERNAL bool runs_outside_is_over(void);
 INTERNAL size_t runs_take_lowest_bytes(void);
 // What is handed out: a hint.
 INTERNAL size_t runs_in_use_bytes(void);
+// What is handed out, retained or cached, big blocks included: a hint.
+INTERNAL size_t runs_held_bytes(void);
 // Gives whole pages inside of slices in use back (R4); false: the kernel would not.
 INTERNAL bool runs_purge_inside(void *start, size_t bytes);
 // So much of them may be needed again.

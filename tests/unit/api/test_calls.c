@@ -1,8 +1,10 @@
 // The allocation calls without names: every size and alignment, content kept, errno, and what is no block.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
 #include "unit/api/calls.h"
 
+#include "big/cache.h"
 #include "hakmem/hakmem.h"
 #include "learn/learn.h"
 
@@ -302,6 +304,26 @@ static void blocks_above_the_classes_let_idle_stacks_go(void **state) {
     assert_in_range(stacked, 100000, at_first);
 }
 
+// Big blocks alone, of which the cache keeps one: the helper looks after it (option purge_delay).
+static void two_big_blocks(void *context) {
+    (void)context;
+    DECIDE(purge_delay, 30);
+    void *one = call_malloc(12 * MIB), *other = call_malloc(12 * MIB);
+    MUST(one != NULL && other != NULL);
+    memset(one, 1, 12 * MIB);
+    call_free(one);
+    MUST(cache_count().bytes >= 12 * MIB);
+    for (unsigned i = 0; i < 60 * 1000 && cache_count().bytes > 0; i++)
+        os_sleep(1000); // at most a minute
+    MUST(cache_count().bytes == 0);
+    call_free(other);
+}
+
+static void big_blocks_that_nobody_takes_go_back(void **state) {
+    (void)state;
+    child_must_succeed(two_big_blocks, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest before_start[] = {
         cmocka_unit_test(memory_that_was_freed_serves_any_size_before_null),
@@ -324,6 +346,7 @@ int main(void) {
         cmocka_unit_test(freeing_what_is_no_block_is_a_fault_of_its_kind),
         cmocka_unit_test(a_misplaced_pointer_into_a_slab_is_seen_when_the_stack_is_emptied),
         cmocka_unit_test(resizing_what_is_no_block_is_a_fault_of_its_kind),
+        cmocka_unit_test(big_blocks_that_nobody_takes_go_back),
     };
     int failed = cmocka_run_group_tests_name("calls under a limit", before_start, NULL, NULL);
     return failed + cmocka_run_group_tests_name("calls", tests, start_calls, NULL);

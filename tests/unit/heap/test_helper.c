@@ -111,6 +111,26 @@ static void small(void *context) {
     MUST(it_is_alone());
 }
 
+// The delay was decided, by what came before, when hardly anything of the heap was left.
+static void late(void *context) {
+    (void)context;
+    MUST(heap_mine() != NULL);
+    DECIDE(allowance_least, GIB);
+    threads_before = threads_now();
+    allocate_written(BLOCKS);
+    release_many(blocks, BLOCKS);
+    heap_trim(SIZE_MAX);
+    MUST(retained() > 32 * MIB && runs_in_use_bytes() < 4 * MIB);
+    DECIDE(purge_delay, DELAY_MS);
+    allocate_written(8);
+    MUST(it_has_company() && comes_true(few_are_retained));
+}
+
+static void what_was_left_before_goes_back(void **state) {
+    (void)state;
+    child_must_succeed(late, NULL);
+}
+
 static void a_small_heap_and_one_without_the_option_have_none(void **state) {
     (void)state;
     child_must_succeed(small, NULL);
@@ -149,6 +169,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lies_idle_goes_back),
         cmocka_unit_test(what_is_used_stays),
+        cmocka_unit_test(what_was_left_before_goes_back),
         cmocka_unit_test(a_small_heap_and_one_without_the_option_have_none),
         cmocka_unit_test(fork_leaves_it_behind),
     };
