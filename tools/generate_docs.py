@@ -259,19 +259,19 @@ fast path; a thread that never leaves its stacks is not seen. One thread at a ti
 the first half of its window: those that it frees within 256 calls are short-lived, and tell nothing of the blocks in use.
 
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
-that has to be faulted in again, a page purged, and a MiB held for a second, which is worth 20 microseconds, or what the option `memory_price` says: what is learned is leaner the
-higher that is, and faster the lower.
+that has to be faulted in again, a page purged, and a MiB held for a second, which is worth what the option `memory_price` says: what is learned is leaner the
+higher that is, and faster the lower. At its default a GiB is worth an eighth of a processor.
 
 | what | how it is decided | code |
 |---|---|---|
 | **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer, and down to the default where they are few. The budget of all is doubled by the same rule, to half of what is in use at most | `policy/depths.h` |
 | **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while few blocks of the old class would stand beside it: while it grows, or once hardly any are left; else in its next run | `policy/classes.h` |
 | **site rules**: from which size on the blocks of one call have mappings of their own; in mode research alone | the busiest calls, one after the other, play thresholds beside the default in paired windows (UCB1); adopted is what is 8 % better three times in a row, then the call rests for 180 seconds. A rule of the file stays | `policy/ucb.h` |
-| how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in; the next run begins with what this one had better held all the time | `policy/retention.h` |
+| how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in, 1.9 seconds at the default price; what did not come again yet goes once nobody took it for a sixteenth of that, and where no thread comes by to look, by a helper thread, as with the option `purge_delay`, which the next run has, too, if the program slept; the next run begins with what this one had better held all the time | `policy/retention.h` |
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | huge pages from the first page on, in the next run | where the heap was dense, and had 8 MiB or more | `learn/next_run.h` |
 | huge pages for groups that are full and touched already | one after the other, at once, in a heap of 8 MiB or more, for 1/200 of the time | `policy/budget.h`, `region/collapse.h` |
-| **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, that memory is worth 2 % of the time at the option `memory_price`, which it is not at its default before it is a gigabyte a thread, and no size has a class of its own; where classes are closed, by the sizes that are seen in their place, so that it is taken back where it gains no more | `policy/tolerance.h` |
+| **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, that memory is worth 2 % of the time at the option `memory_price`, which at its default takes some 160 MiB a thread, and no size has a class of its own; where classes are closed, by the sizes that are seen in their place, so that it is taken back where it gains no more | `policy/tolerance.h` |
 | mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages`, `headroom_share` | by tournaments of values (ELO), one decision after the other, while the program does what it is about | `learn/tournament.h` |
 
 The option `learn_parts` names those that are at work, so that what each gains can be measured alone.

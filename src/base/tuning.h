@@ -277,13 +277,13 @@
 #define LIVES_CALLS (SAMPLE_CALLS / 2)
 #define LIVES_MOST (SAMPLE_CALLS - LIVES_CALLS)
 // One currency for all decisions: nanoseconds of processor time. A page fault with its zeroed page, a purged page (its
-// share of a system call), a batch moved by the cold path, and holding one MiB for a second: a GiB held costs two
-// hundredths of a processor.
+// share of a system call), a batch moved by the cold path, and holding one MiB for a second: a GiB held costs an
+// eighth of a processor, about what clouds rent them for (docs/decisions/0023).
 #define COST_FAULT_NS 700
 #define COST_PURGE_NS 200
 #define COST_BATCH_NS 1500
 #define COST_PAGE_NS 10 // of a block that comes from another processor
-#define COST_MIB_SECOND_NS 20000
+#define COST_MIB_SECOND_NS 122000
 // Classes of their own (DYN): requests seen of a class before its sizes are known; what a class must save at least, and
 // of what is in use (1/N); what it costs in each thread that uses it: part-used pages, blocks in the stack.
 #define DYN_LEAST_SEEN 128

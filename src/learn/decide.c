@@ -7,6 +7,7 @@
 #include "heap/heap.h"
 #include "learn/next_run.h"
 #include "learn/parts.h"
+#include "learn/publish.h"
 #include "learn/rules.h"
 #include "learn/tournament.h"
 #include "policy/classes.h"
@@ -31,6 +32,7 @@ static struct {
     struct snapshot base;   // what there was before anything was learned
     struct snapshot stable; // decided when the last change was noted
     struct retention retention;
+    size_t idle_keeps; // of what nobody took for a short while
     struct depths depths;
     struct {
         uint64_t ns, blocks, bytes;
@@ -144,12 +146,23 @@ void decide_hold(const struct observation *seen) {
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,
         .hold_ns = retention_ns(options.memory_price),
+        .busy_ns = seen->busy_ns * LEARN_HASTE,
     };
     struct retention_choice choice = retention_step(&decider.retention, &levels);
     decided.allowance_least = choice.allowance_least;
     retention_note_held(&decider.retention, seen->now_ns, decided.allowance_least);
+    decider.idle_keeps = choice.idle_keeps;
     if (choice.purge_delay != 0)
         decided.purge_delay = choice.purge_delay;
+}
+
+bool decide_lets_idle_go(void) {
+    return part_learns(PART_memory) && options.free_policy == OPTION_FREE_POLICY_ADAPTIVE &&
+           !learn_is_users(DECISION_purge_delay) && !learn_is_users(DECISION_retain_min);
+}
+
+size_t decide_idle_keeps(void) {
+    return decider.idle_keeps;
 }
 
 static void decide_headroom(const struct observation *seen) {
@@ -416,7 +429,8 @@ void decide_note(uint64_t now_ns) {
         note_value(DECISION_headroom_share, "copies", now_ns);
     if (part_learns(PART_memory)) {
         note_allowance(now_ns);
-        note_value(DECISION_purge_delay, "idle", now_ns);
+        if (retention_has_slept(&decider.retention))
+            note_value(DECISION_purge_delay, "idle", now_ns);
     }
     if (part_learns(PART_depths))
         note_depths(now_ns);

@@ -1,6 +1,7 @@
 // The learner: one for the process, run by whichever thread comes by when a look is due.
 #include "learn/learn.h"
 
+#include "heap/helper.h"
 #include "heap/sampling.h"
 #include "learn/cycle.h"
 #include "learn/decide.h"
@@ -11,6 +12,7 @@
 #include "learn/publish.h"
 #include "policy/budget.h"
 #include "policy/modes.h"
+#include "policy/retention.h"
 #include "region/collapse.h"
 #include "region/runs.h"
 #include "sample/sizes.h"
@@ -33,6 +35,7 @@ static struct {
     bool is_child;   // of a fork
     bool has_ended;  // no look any more: the program ends
     struct budget collapse;
+    uint64_t idle_ns; // when what lay idle went last
     // For learn_tell:
     uint64_t looks_ns;
     uint64_t changes;
@@ -64,6 +67,7 @@ static void begin_life(uint64_t now_ns) {
     learner.start_ns = now_ns;
     learner.looks = 0;
     learner.looks_ns = 0;
+    learner.idle_ns = now_ns;
     learner.changes = 0;
     budget_start(&learner.collapse);
     learner.windows_before = load_relaxed(&opened_windows); // counts, as the next ones
@@ -203,6 +207,15 @@ static void collapse_some(uint64_t now_ns) {
     learner.looks_ns += took_ns;
 }
 
+// What it takes is the price of less memory, as where memory is freed: it does not count as learning.
+static void let_idle_go(uint64_t now_ns) {
+    uint64_t delay_ns = retention_idle_ns(retention_ns(options.memory_price));
+    if (now_ns - learner.idle_ns < delay_ns || !decide_lets_idle_go())
+        return;
+    learner.idle_ns = now_ns;
+    helper_let_idle_go(delay_ns / LEARN_HASTE / MS_NS + 1, decide_idle_keeps());
+}
+
 static void look(uint64_t began_ns) {
     if (learner.process != os_process_id())
         begin_child_life(began_ns);
@@ -234,6 +247,7 @@ static void look(uint64_t began_ns) {
     store_relaxed(&next_look_high, waits ? SIZE_MAX : in_use < MIB ? MIB : in_use * 2);
     store_relaxed(&next_look_low, waits || in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
     collapse_some(now);
+    let_idle_go(now);
 }
 
 uint64_t learn_begin_slow(void) {

@@ -1,6 +1,8 @@
 // Puts decisions in force: copies, one after the other, in a ring (P2).
 #include "learn/publish.h"
 
+#include "sys/options.h"
+
 static struct snapshot snapshot_ring[SNAPSHOT_RING];
 static unsigned snapshot_turn;
 static size_t pinned_values[DECISION_COUNT];
@@ -42,6 +44,11 @@ void learn_publish(const struct snapshot *snapshot) {
     struct snapshot *next = &snapshot_ring[snapshot_turn++ % SNAPSHOT_RING];
     snapshot_copy(next, &made);
     snapshot_publish(next);
+}
+
+bool learn_is_users(enum decision decision) {
+    size_t value;
+    return is_pinned[decision] || options_given(decision_rows[decision].name, &value);
 }
 
 void learn_pin(enum decision decision, size_t value) {

@@ -93,8 +93,8 @@ static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
     sorted[place] = value;
 }
 
-// Bytes of all levels that came again; between neighbouring ends of rises all do or none.
-static size_t risen_again(const struct retention *state, const struct retention_seen *seen) {
+// Bytes of all levels from one on that came again; between neighbouring ends of rises all do or none.
+static size_t risen_again(const struct retention *state, const struct retention_seen *seen, size_t from) {
     size_t ends[2 * RETENTION_RISES], sum = 0;
     unsigned count = 0;
     for (unsigned i = 0; i < RETENTION_RISES; i++) {
@@ -102,8 +102,8 @@ static size_t risen_again(const struct retention *state, const struct retention_
         insert_sorted(ends, count++, state->rises[i].high_bytes);
     }
     for (unsigned i = 1; i < count; i++)
-        if (ends[i] > ends[i - 1] && came_again(state, ends[i - 1], seen))
-            sum += ends[i] - ends[i - 1];
+        if (ends[i] > most_of(ends[i - 1], from) && came_again(state, ends[i - 1], seen))
+            sum += ends[i] - most_of(ends[i - 1], from);
     return sum;
 }
 
@@ -113,14 +113,21 @@ static size_t delay_of(uint64_t hold_ns) {
     return delay == 0 ? 1 : delay < most ? delay : most;
 }
 
+static void note_sleep(struct retention *state, const struct retention_seen *seen) {
+    uint64_t unseen_ns = seen->now_ns - state->last.now_ns, busy_ns = seen->busy_ns - state->last.busy_ns;
+    if (seen->retained_bytes < IDLE_LEAST_BYTES)
+        return;
+    state->is_unseen |= unseen_ns > seen->hold_ns / RETENTION_UNSEEN_SHARE;
+    state->has_slept |= unseen_ns > seen->hold_ns && busy_ns < unseen_ns / 2;
+}
+
 struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen) {
     if (state->last.now_ns == 0) {
         state->last = *seen;
         state->rises[0] = (struct retention_rise){seen->now_ns, 0, seen->in_use_bytes};
         state->low_bytes = seen->in_use_bytes;
     }
-    bool slept = seen->now_ns - state->last.now_ns > seen->hold_ns && seen->retained_bytes >= IDLE_LEAST_BYTES;
-    state->idle_turns += slept;
+    note_sleep(state, seen);
     note_level(state, seen->now_ns, seen->in_use_bytes);
     if (seen->refaulted_bytes > state->last.refaulted_bytes) {
         bool lately = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
@@ -130,8 +137,9 @@ struct retention_choice retention_step(struct retention *state, const struct ret
     bool refaults = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
     state->last = *seen;
     return (struct retention_choice){
-        .allowance_least = most_of(risen_again(state, seen), refaults ? state->refault_bytes : 0),
-        .purge_delay = state->idle_turns > 0 ? delay_of(seen->hold_ns) : 0,
+        .allowance_least = most_of(risen_again(state, seen, 0), refaults ? state->refault_bytes : 0),
+        .idle_keeps = risen_again(state, seen, seen->in_use_bytes),
+        .purge_delay = state->is_unseen ? delay_of(seen->hold_ns) : 0,
     };
 }
 

@@ -17,6 +17,10 @@
 #define RETENTION_TURN_BYTES MIB
 #define RETENTION_TURN_SHARE 64
 #define RETENTION_LEVELS 128
+// Parts (1/N) of that time: what nobody took for so long goes already if it did not come again before; and not to have
+// looked for so long is long.
+#define RETENTION_IDLE_SHARE 16
+#define RETENTION_UNSEEN_SHARE 2
 
 struct retention_seen {
     uint64_t now_ns;
@@ -25,6 +29,7 @@ struct retention_seen {
     size_t allowance_bytes;   // the mechanism's own, by refaults
     uint64_t refaulted_bytes; // so far
     uint64_t hold_ns;         // for which holding costs as much: retention_ns
+    uint64_t busy_ns;         // processor time of the process so far; 0: not known
 };
 
 // From a low to the next high.
@@ -41,7 +46,8 @@ struct retention {
     size_t low_bytes;     // of the fall that goes on since the newest rise
     uint64_t refault_ns;  // when purged memory was last needed again
     size_t refault_bytes; // the mechanism's allowance then
-    unsigned idle_turns;  // times that the program slept on free memory for long
+    bool is_unseen;       // nobody looked for long, while memory lay idle
+    bool has_slept;       // and the program did hardly anything, for longer
     // What holding it through all falls so far would have gained, by the depth of a byte below what was in use, in
     // bytes faulted in.
     double gains[RETENTION_LEVELS];
@@ -54,7 +60,8 @@ struct retention {
 
 struct retention_choice {
     size_t allowance_least;
-    size_t purge_delay; // milliseconds; 0: no need
+    size_t idle_keeps;  // of what nobody took for retention_idle_ns: came again, above what is in use
+    size_t purge_delay; // milliseconds, for memory that lies idle where nobody looks; 0: no need
 };
 
 // How long holding memory costs as much as faulting it in again, at that price of a MiB for a second, ns.
@@ -62,7 +69,19 @@ ALWAYS_INLINE uint64_t retention_ns(size_t price) {
     return RETENTION_MIB_NS * SECOND_NS / price;
 }
 
+// How long nobody may take memory that has not come again yet: most of what is freed and not taken soon is not taken at
+// all, or by another phase of the program. What goes in vain and comes again does so twice at most.
+ALWAYS_INLINE uint64_t retention_idle_ns(uint64_t hold_ns) {
+    return hold_ns / RETENTION_IDLE_SHARE;
+}
+
 INTERNAL struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen);
+// Whether the next run, too, is to look after what lies idle, which takes a thread. A program that computes without
+// allocating may do with what goes once it allocates again.
+ALWAYS_INLINE bool retention_has_slept(const struct retention *state) {
+    return state->has_slept;
+}
+
 // A fork child: it has not slept yet, nor held anything. What rose before is known.
 INTERNAL void retention_begin_life(struct retention *state, uint64_t now_ns);
 // So many bytes are held from now on.

@@ -10,14 +10,14 @@
 INTERNAL struct retain retain;
 
 static size_t fade_traffic = REFAULT_FADE_TRAFFIC;
-static size_t most_slices;             // in use and retained together, since the allowance last faded
-static size_t highest_retained_slices; // since then
-static size_t returned_slices;         // faulted in again since then
-static size_t given_slices;            // since then
-static size_t lowest_idle_slices;      // outside, since then
-static size_t lowest_slices;           // retained, since retain_take_lowest
-static size_t first_gone_slices;       // of the allowance to begin with
-static size_t grown_slices;            // clean ones taken since growth last purged others (N3)
+static size_t most_slices;                    // in use and retained together, since the allowance last faded
+static size_t highest_retained_slices;        // since then
+static size_t returned_slices;                // faulted in again since then
+static size_t given_slices;                   // since then
+static size_t lowest_idle_slices;             // outside, since then
+static size_t lowest_slices[RETAIN_WATCHERS]; // retained, since retain_take_lowest
+static size_t first_gone_slices;              // of the allowance to begin with
+static size_t grown_slices;                   // clean ones taken since growth last purged others (N3)
 
 static size_t least_of(size_t one, size_t other) {
     return one < other ? one : other;
@@ -42,14 +42,15 @@ void retain_note_change(void) {
         most_slices = all;
     if (highest_retained_slices < retain_all_slices())
         highest_retained_slices = retain_all_slices();
-    lowest_slices = least_of(lowest_slices, retain_all_slices());
+    for (unsigned i = 0; i < RETAIN_WATCHERS; i++)
+        lowest_slices[i] = least_of(lowest_slices[i], retain_all_slices());
     lowest_idle_slices = least_of(lowest_idle_slices, retain.outside.idle_bytes >> SLICE_SHIFT);
     retain.allowance_slices = least_of(retain.allowance_slices, most_slices); // no program needs more than it had
 }
 
-size_t retain_take_lowest(void) {
-    size_t lowest = lowest_slices;
-    lowest_slices = retain_all_slices();
+size_t retain_take_lowest(enum retain_watcher watcher) {
+    size_t lowest = lowest_slices[watcher];
+    lowest_slices[watcher] = retain_all_slices();
     return lowest;
 }
 

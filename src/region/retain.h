@@ -20,6 +20,13 @@
 
 #include "base/compiler.h"
 
+// Who gives back what lies idle: each by its own time.
+enum retain_watcher {
+    RETAIN_HELPER,
+    RETAIN_LEARNER,
+    RETAIN_WATCHERS,
+};
+
 struct retain {
     size_t in_use_slices;
     size_t retained_slices;
@@ -38,8 +45,8 @@ INTERNAL size_t retain_all_slices(void);
 INTERNAL void retain_note_change(void);
 // N3. So many clean slices were taken.
 INTERNAL void retain_note_growth(size_t slices);
-// The fewest slices that were retained since the last call.
-INTERNAL size_t retain_take_lowest(void);
+// The fewest slices that were retained since this watcher's last call.
+INTERNAL size_t retain_take_lowest(enum retain_watcher watcher);
 // N2. So many purged slices were taken again.
 INTERNAL void retain_note_refault(size_t slices);
 // N2. So many slices were given back, or as many bytes cached. True: it is time to fade the allowance.

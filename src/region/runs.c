@@ -403,9 +403,9 @@ size_t runs_growth_surplus_bytes(size_t bytes) {
     return surplus;
 }
 
-size_t runs_take_lowest_bytes(void) {
+size_t runs_take_lowest_bytes(enum retain_watcher watcher) {
     lock_acquire(&runs_lock);
-    size_t slices = retain_take_lowest();
+    size_t slices = retain_take_lowest(watcher);
     lock_release(&runs_lock);
     return slices << SLICE_SHIFT;
 }

@@ -14,6 +14,7 @@
 #ifndef REGION_RUNS_H
 #define REGION_RUNS_H
 
+#include "region/retain.h"
 #include "region/window.h"
 #include "sys/lock.h"
 
@@ -50,8 +51,8 @@ INTERNAL bool runs_try_outside(size_t bytes);
 INTERNAL void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes);
 // More is idle outside of the window than the bound leaves: a hint.
 INTERNAL bool runs_outside_is_over(void);
-// The least that was retained, cached big blocks included, since the last call.
-INTERNAL size_t runs_take_lowest_bytes(void);
+// The least that was retained, cached big blocks included, since this watcher's last call.
+INTERNAL size_t runs_take_lowest_bytes(enum retain_watcher watcher);
 // What is handed out: a hint.
 INTERNAL size_t runs_in_use_bytes(void);
 // What is handed out, retained or cached, big blocks included: a hint.

@@ -87,7 +87,7 @@ def _memory() -> list[Row]:
 
 
 # A service that sleeps for half a second and more after each burst, where memory is dear: for what it is worth by default
-# the same service would have to sleep for half a minute. Options of all arms alike.
+# the same service would have to sleep for several seconds. Options of all arms alike.
 _IDLE = "memory/idle/500ms/dear"
 _OPTIONS = {_IDLE: {"HAKMEM_MEMORY_PRICE": "1000000"}}
 

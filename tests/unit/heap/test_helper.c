@@ -126,6 +126,59 @@ static void late(void *context) {
     MUST(it_has_company() && comes_true(few_are_retained));
 }
 
+// Twice, with a delay between, by who looks: the first time it has not lain idle yet. Used meanwhile, it stays.
+static void let_go(void *context) {
+    (void)context;
+    MUST(heap_mine() != NULL);
+    DECIDE(allowance_least, GIB);
+    allocate_written(BLOCKS);
+    release_many(blocks, BLOCKS);
+    heap_trim(SIZE_MAX);
+    size_t all = retained(), keep = 8 * MIB;
+    MUST(all > 32 * MIB);
+    heap_enter();
+    helper_let_idle_go(DELAY_MS, keep);
+    allocate_written(BLOCKS);
+    release_many(blocks, BLOCKS);
+    heap_trim(SIZE_MAX);
+    helper_let_idle_go(DELAY_MS, keep);
+    MUST(retained() > 32 * MIB);
+    helper_let_idle_go(DELAY_MS, keep);
+    MUST(retained() <= keep && retained() > keep / 2); // whole runs go
+    heap_leave(heap_mine());
+}
+
+static void what_who_looks_says_lies_idle_goes(void **state) {
+    (void)state;
+    child_must_succeed(let_go, NULL);
+}
+
+static bool no_more_is_retained_than_was_to_be_kept(void) {
+    return retained() <= 8 * MIB;
+}
+
+// Where there is a helper, it does so though nobody looks any more, long before its own delay.
+static void watched(void *context) {
+    (void)context;
+    MUST(heap_mine() != NULL);
+    DECIDE(allowance_least, GIB);
+    DECIDE(purge_delay, 3600 * 1000);
+    heap_enter();
+    helper_let_idle_go(DELAY_MS, 8 * MIB);
+    heap_leave(heap_mine());
+    allocate_written(BLOCKS);
+    release_many(blocks, BLOCKS);
+    heap_trim(SIZE_MAX);
+    MUST(retained() > 32 * MIB && comes_true(no_more_is_retained_than_was_to_be_kept));
+    os_sleep(5 * DELAY_MS * 1000);
+    MUST(retained() > 4 * MIB); // whole runs go
+}
+
+static void the_helper_goes_on_where_nobody_looks(void **state) {
+    (void)state;
+    child_must_succeed(watched, NULL);
+}
+
 static void what_was_left_before_goes_back(void **state) {
     (void)state;
     child_must_succeed(late, NULL);
@@ -169,6 +222,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lies_idle_goes_back),
         cmocka_unit_test(what_is_used_stays),
+        cmocka_unit_test(what_who_looks_says_lies_idle_goes),
+        cmocka_unit_test(the_helper_goes_on_where_nobody_looks),
         cmocka_unit_test(what_was_left_before_goes_back),
         cmocka_unit_test(a_small_heap_and_one_without_the_option_have_none),
         cmocka_unit_test(fork_leaves_it_behind),

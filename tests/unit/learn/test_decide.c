@@ -205,10 +205,10 @@ static void memory_that_is_needed_again_is_held(void **state) {
 static void stop_refaulting(void *unused) {
     (void)unused;
     refault(NULL);
-    seen.now_ns += 5 * SECOND_NS;
+    seen.now_ns += SECOND_NS;
     decide_hold(&seen);
     MUST(decided.allowance_least == 40 * MIB); // it may come again
-    seen.now_ns += 10 * SECOND_NS;
+    seen.now_ns += 2 * SECOND_NS;
     decide_hold(&seen);
     MUST(decided.allowance_least == 0);
 }

@@ -202,7 +202,7 @@ static bool is_frozen(void) {
 }
 
 static uint32_t looks_noted(void) {
-    return learned.values[DECISION_purge_delay].evidence.windows;
+    return learned.values[DECISION_allowance_first].evidence.windows;
 }
 
 static void learn_after_parent(void *unused) {

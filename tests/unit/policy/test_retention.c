@@ -5,7 +5,8 @@
 #include "policy/retention.h"
 #include "policy/snapshot.h"
 
-#define RETENTION_NS retention_ns(COST_MIB_SECOND_NS)
+#define PRICE 20000 // so that holding costs as much as faulting in after about ten seconds
+#define RETENTION_NS retention_ns(PRICE)
 
 static struct retention state_now;
 static struct retention_seen seen;
@@ -42,7 +43,8 @@ static void burst(size_t low, size_t high) {
 }
 
 static void memory_is_held_for_seconds(void **state) {
-    (void)state; // a fault costs what holding its page for about ten seconds does
+    (void)state; // a fault costs what holding its page for about two seconds does
+    assert_in_range(retention_ns(COST_MIB_SECOND_NS), SECOND_NS, 4 * SECOND_NS);
     assert_in_range(RETENTION_NS, 5 * SECOND_NS, 20 * SECOND_NS);
 }
 
@@ -195,19 +197,57 @@ static void long_sleep_on_free_memory_asks_for_a_purge(void **state) {
     look(2 * RETENTION_NS, 10 * MIB);
     assert_int_equal(choice.purge_delay, 0);
     seen.retained_bytes = 8 * MIB;
-    look(RETENTION_NS, 10 * MIB); // not longer
+    look(RETENTION_NS / RETENTION_UNSEEN_SHARE, 10 * MIB); // not longer
     assert_int_equal(choice.purge_delay, 0);
     seen.retained_bytes = 0;
     look(MS_NS, 10 * MIB);
     seen.retained_bytes = 8 * MIB; // freed after the last look
-    look(RETENTION_NS + 1, 10 * MIB);
+    look(RETENTION_NS / RETENTION_UNSEEN_SHARE + 1, 10 * MIB);
     assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS);
+    assert_false(retention_has_slept(&state_now)); // nobody looked, which is not yet to sleep
+}
+
+static void who_computes_without_allocating_does_not_sleep(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    seen.busy_ns = RETENTION_NS;
+    look(RETENTION_NS + MS_NS, 10 * MIB);
+    assert_false(retention_has_slept(&state_now));
+    assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS); // but nobody looks either
+    seen.busy_ns += RETENTION_NS / 3;
+    look(RETENTION_NS, 10 * MIB); // not longer
+    assert_false(retention_has_slept(&state_now));
+    seen.busy_ns += RETENTION_NS / 3;
+    look(RETENTION_NS + MS_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
+}
+
+static void what_came_again_is_kept_though_it_lies_idle(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_int_equal(choice.idle_keeps, 0); // it may not come again
+    look(retention_idle_ns(RETENTION_NS), 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_int_equal(choice.idle_keeps, 190 * MIB);
+    look(MS_NS, 150 * MIB);
+    assert_int_equal(choice.idle_keeps, 50 * MIB); // more would not be needed
+    look(MS_NS, 250 * MIB);
+    assert_int_equal(choice.idle_keeps, 0);
+    look(MS_NS, 10 * MIB);
+    seen.refaulted_bytes += MIB; // of what lies idle no more comes again for that
+    seen.allowance_bytes = 500 * MIB;
+    look(MS_NS, 10 * MIB);
+    assert_int_equal(choice.idle_keeps, 190 * MIB);
+    look(RETENTION_NS, 10 * MIB);
+    assert_int_equal(choice.idle_keeps, 0);
 }
 
 static void what_memory_is_worth_says_how_long_it_is_held(void **state) {
     (void)state;
-    assert_int_equal(retention_ns(2 * COST_MIB_SECOND_NS), RETENTION_NS / 2);
-    seen.hold_ns = retention_ns(100 * COST_MIB_SECOND_NS); // a tenth of a second
+    assert_int_equal(retention_ns(2 * PRICE), RETENTION_NS / 2);
+    seen.hold_ns = retention_ns(100 * PRICE); // a tenth of a second
     look(0, 10 * MIB);
     burst(10 * MIB, 60 * MIB);
     burst(10 * MIB, 60 * MIB);
@@ -379,6 +419,8 @@ int main(void) {
         cmocka_unit_test_setup(refaults_hold_the_allowance_for_a_while, begin),
         cmocka_unit_test_setup(the_larger_reason_counts, begin),
         cmocka_unit_test_setup(long_sleep_on_free_memory_asks_for_a_purge, begin),
+        cmocka_unit_test_setup(who_computes_without_allocating_does_not_sleep, begin),
+        cmocka_unit_test_setup(what_came_again_is_kept_though_it_lies_idle, begin),
         cmocka_unit_test_setup(what_memory_is_worth_says_how_long_it_is_held, begin),
         cmocka_unit_test_setup(a_delay_is_one_that_the_mechanism_takes, begin),
         cmocka_unit_test_setup(what_was_held_most_of_the_time_is_known, begin),

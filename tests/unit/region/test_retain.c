@@ -141,19 +141,23 @@ static void fading_that_was_wrong_is_rarer(void **state) {
 
 static void the_lowest_is_what_was_retained_all_the_time(void **state) {
     (void)state;
-    retain_take_lowest(); // what was before this test is forgotten
+    retain_take_lowest(RETAIN_HELPER); // what was before this test is forgotten
     for (size_t i = 0; i < 3; i++) {
         retain.retained_slices = 50 + 10 * i;
         retain.outside.idle_bytes = 5 * SLICE_BYTES;
         retain_note_change();
     }
-    assert_int_equal(retain_take_lowest(), 0); // as it was at the beginning
+    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 0); // as it was at the beginning
     retain.retained_slices = 40;
     retain_note_change();
     retain.retained_slices = 90;
     retain_note_change();
-    assert_int_equal(retain_take_lowest(), 45);
-    assert_int_equal(retain_take_lowest(), 95);
+    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 45);
+    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 95);
+    retain.retained_slices = 60;
+    retain_note_change();
+    assert_int_equal(retain_take_lowest(RETAIN_LEARNER), 0); // the other's last call was before all this
+    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 65);
 }
 
 static void allowance_is_no_more_than_there_ever_was(void **state) {

@@ -1,0 +1,83 @@
+// What lies idle: how much of it comes again, who says whether it goes, and what the next run is told.
+#include "unit/learn/deciding.h"
+
+#include "sys/options.h"
+
+// A rise by so much, and back.
+static void burst(size_t bytes) {
+    seen.in_use_bytes += bytes;
+    step_later(10 * MS_NS);
+    seen.in_use_bytes -= bytes;
+    step_later(10 * MS_NS);
+}
+
+static void keep_what_came_again(void *unused) {
+    (void)unused;
+    begin();
+    MUST(decide_lets_idle_go());
+    step_later(100 * MS_NS);
+    burst(30 * MIB);
+    MUST(decide_idle_keeps() == 0);
+    burst(30 * MIB);
+    MUST(decide_idle_keeps() == 30 * MIB);
+}
+
+static void what_came_again_is_kept(void **state) {
+    (void)state;
+    child_must_succeed(keep_what_came_again, NULL);
+}
+
+static void obey(void *unused) {
+    (void)unused;
+    begin();
+    learn_pin(DECISION_retain_min, GIB);
+    MUST(!decide_lets_idle_go());
+}
+
+static void obey_a_policy(void *policy) {
+    options.free_policy = *(unsigned *)policy;
+    begin();
+    MUST(!decide_lets_idle_go());
+}
+
+static void what_the_user_holds_stays(void **state) {
+    unsigned policies[] = {OPTION_FREE_POLICY_KEEP, OPTION_FREE_POLICY_BATCH};
+    (void)state;
+    child_must_succeed(obey, NULL);
+    for (unsigned i = 0; i < COUNT_OF(policies); i++)
+        child_must_succeed(obey_a_policy, &policies[i]);
+}
+
+// For longer than memory is held, with so much processor time in it.
+static void pause_with(uint64_t busy_ns) {
+    seen.retained_bytes = 16 * MIB;
+    seen.busy_ns += busy_ns / LEARN_HASTE;
+    step_later(3 * SECOND_NS);
+    decide_note(seen.now_ns);
+}
+
+static void pause_long(void *unused) {
+    (void)unused;
+    begin();
+    step_later(10 * MS_NS);
+    pause_with(3 * SECOND_NS);
+    MUST(decided.purge_delay > 0); // nobody looked
+    MUST(!learned.values[DECISION_purge_delay].is_given);
+    pause_with(0);
+    MUST(learned.values[DECISION_purge_delay].is_given);
+    MUST(learned.values[DECISION_purge_delay].value == decided.purge_delay);
+}
+
+static void the_next_run_has_a_helper_where_the_program_slept(void **state) {
+    (void)state;
+    child_must_succeed(pause_long, NULL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_came_again_is_kept),
+        cmocka_unit_test(what_the_user_holds_stays),
+        cmocka_unit_test(the_next_run_has_a_helper_where_the_program_slept),
+    };
+    return cmocka_run_group_tests_name("decide idle", tests, NULL, NULL);
+}
