@@ -51,6 +51,7 @@ BIG_THRESHOLDS = (512 * KIB, 768 * KIB, MIB, 1536 * KIB, 2 * MIB, 3 * MIB, 4 * M
 RETAINED = {"0": (0, 1_000_000), "64m": (64 * MIB, 8), "256m": (256 * MIB, 8), "all": (1024 * GIB, 8)}  # least, share
 STACKS = (MIB, 4 * MIB, 32 * MIB)  # of a thread; all threads may have eight times as much, as by default
 STACKS_OF_ALL = 8
+PURGE_DELAYS = (100, 1000)  # milliseconds
 W_MAX = (1.25, 1.40, 1.50, 1.60, 1.75)
 
 
@@ -93,6 +94,7 @@ def _axes() -> dict[str, list[Setting]]:
                    for name, (least, share) in RETAINED.items()],
         "stacks": [Setting(f"stacks={_size(one)}", (), (f"thread_bytes {one}", f"all_threads_bytes {STACKS_OF_ALL * one}"))
                    for one in STACKS],
+        "purge_delay": [_option("purge_delay", purge_delay=one) for one in PURGE_DELAYS],
         "huge_pages": [_option("huge_pages", huge_pages=one) for one in ("off", "on")],
         "w_max": [Setting(f"w_max={most:.2f}", (), tuple(f"close {size}" for size in closed_within(most)))
                   for most in W_MAX],
