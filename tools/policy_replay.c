@@ -164,15 +164,15 @@ static void help(uint64_t until_ns) {
     if (delay_ns == 0)
         return;
     if (next_ns == 0) {
-        next_ns = runs_in_use_bytes() > DECIDED(retain_min) ? replay_now_ns + delay_ns : 0;
-        runs_take_lowest_bytes();
+        next_ns = runs_held_bytes() > DECIDED(retain_min) ? replay_now_ns + delay_ns : 0;
+        runs_take_lowest_bytes(RETAIN_HELPER);
     }
     thread_stacks_pointer = replay.threads[0];
     for (unsigned turn = 0; next_ns != 0 && next_ns <= until_ns; turn++) {
         size_t now = runs_in_use_bytes();
         replay_now_ns = next_ns;
         struct heap *heap = heap_enter();
-        purge_idle(now == helped[0] && now != helped[1]);
+        purge_after_delay(now == helped[0] && now != helped[1]);
         heap_leave(heap);
         helped[1] = helped[0];
         helped[0] = now;

@@ -39,6 +39,15 @@ static void purge_idle(enum retain_watcher watcher, size_t keep_bytes) {
         cache_trim(what_remains(cache_count().bytes, idle - slices));
 }
 
+// J3.
+static void purge_after_delay(bool nothing_moved) {
+    purge_idle(RETAIN_HELPER, 0);
+    if (nothing_moved) {
+        heap_give_all_kept();
+        sparse_trim();
+    }
+}
+
 // Returns milliseconds.
 static size_t sleep_some(size_t most) {
     size_t idle = load_relaxed(&idle_delay), least = idle > 0 && idle < 1000 ? idle : 1000;
@@ -67,11 +76,7 @@ static void *helper_main(void *unused) {
         }
         size_t now = runs_in_use_bytes();
         struct heap *heap = heap_enter();
-        purge_idle(RETAIN_HELPER, 0); // J3
-        if (now == seen[0] && now != seen[1]) {
-            heap_give_all_kept();
-            sparse_trim();
-        }
+        purge_after_delay(now == seen[0] && now != seen[1]);
         heap_leave(heap);
         seen[1] = seen[0];
         seen[0] = now;
