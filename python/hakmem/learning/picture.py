@@ -13,8 +13,9 @@ from hakmem.learning.settings import DEFAULT, LEARNED, LEARNING
 from hakmem.learning.store import Store
 
 _OVER_DEFAULT, _OVER_FASTEST, _LEARNING = "learned / default", "learned / fastest fixed", "learning / default"
-_PEAK, _MEAN, _LEARNING_MEAN = "learned / default: peak", "learned / default: mean", "learning / default: mean"
-_SPEEDS, _MEMORIES = [_OVER_FASTEST, _OVER_DEFAULT, _LEARNING], [_PEAK, _MEAN, _LEARNING_MEAN]
+_PEAK, _MEAN = "learned / default: peak", "learned / default: mean"
+_LEARNING_PEAK, _LEARNING_MEAN = "learning / default: peak", "learning / default: mean"
+_SPEEDS, _MEMORIES = [_OVER_FASTEST, _OVER_DEFAULT, _LEARNING], [_PEAK, _MEAN, _LEARNING_PEAK, _LEARNING_MEAN]
 ALL_CHANGING = "changing: all together"
 WIDTH, ROW_HEIGHT, LETTER_WIDTH, MARGIN = 340, 28, 6.5, 1.02
 
@@ -33,7 +34,7 @@ def _values(store: Store) -> tuple[list[dict], list[dict]]:
         for series, compared in ((_OVER_DEFAULT, over), (_LEARNING, learns)):
             speeds += _point(row, series, compared.speed)
         memories += _point(row, _PEAK, over.peak) + _point(row, _MEAN, over.mean)
-        memories += _point(row, _LEARNING_MEAN, learns.mean)
+        memories += _point(row, _LEARNING_PEAK, learns.peak) + _point(row, _LEARNING_MEAN, learns.mean)
     return speeds, memories
 
 
@@ -92,7 +93,7 @@ def chart(store: Store) -> altair.TopLevelMixin:
     speeds, memories = _values(store)
     rows = _order(store)
     left = _panel(speeds, _SPEEDS, pictures.COLOURS[:3], rows, "speed: to the right is better", True)
-    right = _panel(memories, _MEMORIES, [pictures.COLOURS[3], pictures.COLOURS[1], pictures.COLOURS[2]], rows,
+    right = _panel(memories, _MEMORIES, [pictures.COLOURS[place] for place in (3, 1, 4, 2)], rows,
                    "memory: to the left is better", False)
     return altair.hconcat(left, right).resolve_scale(color="independent", y="independent")
 
