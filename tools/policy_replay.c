@@ -26,11 +26,11 @@
 
 // What stands in for the system: the trace's clock; no faults, which says that they are not known; no thread but the
 // one; all pages touched; and none of them large, since those of a large page that are written to take memory.
-static int trace_clock_read(struct timespec *now);
+static int trace_clock_read(clockid_t clock, struct timespec *now);
 static int trace_faults_read(struct rusage *usage);
 static int trace_refuse_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
                                void *argument);
-#define clock_gettime(clock, now) trace_clock_read(now)
+#define clock_gettime(clock, now) trace_clock_read(clock, now)
 #define getrusage(who, usage) trace_faults_read(usage)
 #define pthread_create trace_refuse_thread
 static int trace_look_resident(unsigned char *resident, size_t bytes);
@@ -47,7 +47,8 @@ static int trace_advise(void *address, size_t bytes, int advice);
 #define MOMENT_LEAST_NS MS_NS
 #define POLICY_TEXT_BYTES (1u << 20)
 #define FIRST_BLOCKS 4096u
-#define HELPER_TURNS 4u // in a stretch without calls: after these nothing changes any more
+#define HELPER_TURNS 64u       // in a stretch without calls: after these nothing changes any more
+#define ASLEEP_NS (10 * MS_NS) // a longer stretch without calls is taken for sleep: what the program did is not known
 
 struct replayed_block {
     void *address;
@@ -80,8 +81,11 @@ static struct {
 
 static uint64_t replay_now_ns = SECOND_NS; // 0 means never to some
 
-static int trace_clock_read(struct timespec *now) {
-    *now = (struct timespec){(time_t)(replay_now_ns / SECOND_NS), (long)(replay_now_ns % SECOND_NS)};
+static uint64_t replay_slept_ns;
+
+static int trace_clock_read(clockid_t clock, struct timespec *now) {
+    uint64_t ns = replay_now_ns - (clock == CLOCK_PROCESS_CPUTIME_ID ? replay_slept_ns : 0);
+    *now = (struct timespec){(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
     return 0;
 }
 
@@ -158,26 +162,27 @@ static void note_moment(void) {
 
 // What the helper thread does (option purge_delay), in the time without calls up to now.
 static void help(uint64_t until_ns) {
-    static uint64_t next_ns;
-    static size_t helped[2];
-    uint64_t delay_ns = DECIDED(purge_delay) * MS_NS;
-    if (delay_ns == 0)
-        return;
-    if (next_ns == 0) {
-        next_ns = runs_held_bytes() > DECIDED(retain_min) ? replay_now_ns + delay_ns : 0;
-        runs_take_lowest_bytes(RETAIN_HELPER);
-    }
+    static uint64_t next_ns; // 0: there is none
+    static struct helper_turn turn;
     thread_stacks_pointer = replay.threads[0];
-    for (unsigned turn = 0; next_ns != 0 && next_ns <= until_ns; turn++) {
-        size_t now = runs_in_use_bytes();
+    if (next_ns == 0 && DECIDED(purge_delay) != 0 && runs_held_bytes() > DECIDED(retain_min)) {
+        helper_state = HELPER_RUNS;
+        turn = (struct helper_turn){0};
+        runs_take_lowest_bytes(RETAIN_HELPER);
+        next_ns = replay_now_ns + helper_next(&turn) * MS_NS;
+    }
+    for (unsigned turns = 0; next_ns != 0 && next_ns <= until_ns; turns++) {
+        size_t slept = helper_next(&turn);
         replay_now_ns = next_ns;
         struct heap *heap = heap_enter();
-        purge_after_delay(now == helped[0] && now != helped[1]);
+        helper_do(&turn, slept);
+        bool wanted = is_wanted();
         heap_leave(heap);
-        helped[1] = helped[0];
-        helped[0] = now;
-        next_ns = turn < HELPER_TURNS ? next_ns + delay_ns : until_ns + delay_ns;
-        next_ns = is_wanted() ? next_ns : 0;
+        next_ns = (turns < HELPER_TURNS ? next_ns : until_ns) + helper_next(&turn) * MS_NS;
+        if (!wanted) {
+            next_ns = 0;
+            helper_state = HELPER_NONE;
+        }
     }
 }
 
@@ -195,7 +200,9 @@ static void pass_time(uint64_t ticks) {
     level_note(&replay.asked, replay.asked_bytes, seconds);
     level_note(&replay.rounding, replay.usable_bytes - replay.asked_bytes, seconds);
     replay.seconds += seconds;
+    uint64_t passed_ns = now - replay_now_ns;
     help(now);
+    replay_slept_ns += passed_ns > ASLEEP_NS ? passed_ns : 0;
     replay_now_ns = now;
 }
 

@@ -44,9 +44,9 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
     if (UNLIKELY(block == NULL) && heap_trim(0))
         block = big_take(bytes, align, site, zeroed, kept);
     heap_leave(heap);
-    helper_look();
     learn_big_end(begin);
     learn_look(0);
+    helper_look();
     return block;
 }
 
@@ -86,6 +86,7 @@ static void *take_small(size_t bytes, uintptr_t site) {
         heap_note_request(heap, block, bytes);
     heap_leave(heap);
     learn_look(begin);
+    helper_look();
     return block;
 }
 
@@ -163,6 +164,7 @@ static void *take_zeroed(size_t bytes, uintptr_t site, bool *zeroed) {
         heap_note_request(heap, block, bytes);
     heap_leave(heap);
     learn_look(0);
+    helper_look();
     return block;
 }
 

@@ -2,10 +2,14 @@
 #include "heap/helper.h"
 
 #include "big/cache.h"
-#include "heap/heap.h"
+#include "big/mapping.h"
+#include "heap/registry.h"
+#include "policy/retention.h"
 #include "region/runs.h"
 #include "slab/sparse.h"
 #include "sys/os.h"
+
+#define SLEEP_MOST_MS 1000u
 
 enum helper_state {
     HELPER_NONE,
@@ -13,8 +17,18 @@ enum helper_state {
     HELPER_CANT, // there can be no thread
 };
 static uint32_t helper_state; // enum helper_state
-static size_t idle_delay;     // J5: milliseconds; 0: none was wanted yet
-static size_t idle_keeps;     // bytes
+static size_t idle_delay;     // J5: milliseconds; 0: none
+static size_t idle_top;       // bytes
+static uint32_t idle_is_busy; // somebody is at it
+static struct retention_idle idle;
+
+// Where the helper is: milliseconds that it slept since each of its delays went by, and what was in use then.
+struct helper_turn {
+    size_t slept;
+    size_t idle_slept;
+    size_t seen[2];
+    bool is_clean; // nothing was retained
+};
 
 // Of what is retained: in slices and in cached big blocks.
 static size_t retained_bytes(void) {
@@ -22,7 +36,7 @@ static size_t retained_bytes(void) {
 }
 
 static bool is_wanted(void) {
-    return runs_held_bytes() > DECIDED(retain_min) || retained_bytes() > 0;
+    return DECIDED(purge_delay) != 0 && (runs_held_bytes() > DECIDED(retain_min) || retained_bytes() > 0);
 }
 
 static size_t what_remains(size_t from, size_t bytes) {
@@ -31,12 +45,12 @@ static size_t what_remains(size_t from, size_t bytes) {
 
 // What was retained ever since this watcher's last call goes, but for so much of it.
 static void purge_idle(enum retain_watcher watcher, size_t keep_bytes) {
-    size_t lowest = runs_take_lowest_bytes(watcher), idle = what_remains(lowest, keep_bytes);
+    size_t lowest = runs_take_lowest_bytes(watcher), goes = what_remains(lowest, keep_bytes);
     size_t slices = runs_count().retained_slices << SLICE_SHIFT;
-    if (idle > 0)
-        runs_purge(what_remains(slices, idle));
-    if (idle > slices)
-        cache_trim(what_remains(cache_count().bytes, idle - slices));
+    if (goes > 0)
+        runs_purge(what_remains(slices, goes));
+    if (goes > slices)
+        cache_trim(what_remains(cache_count().bytes, goes - slices));
 }
 
 // J3.
@@ -48,61 +62,95 @@ static void purge_after_delay(bool nothing_moved) {
     }
 }
 
-// Returns milliseconds.
-static size_t sleep_some(size_t most) {
-    size_t idle = load_relaxed(&idle_delay), least = idle > 0 && idle < 1000 ? idle : 1000;
-    size_t slept = least < most ? least : most;
-    os_sleep(1000 * (unsigned)slept);
-    return slept;
+static uint64_t purged_bytes(void) {
+    return runs_count().purged_bytes + cache_count().released_bytes;
 }
 
 // J5.
-static void purge_unwatched(void) {
-    if (load_relaxed(&idle_delay) == 0)
+static void purge_after_idle_delay(void) {
+    uint32_t nobody = 0;
+    // acquire: who was at it before has done; pairs with the store below
+    if (!swap_acquire(&idle_is_busy, nobody, 1))
         return;
-    struct heap *heap = heap_enter();
-    purge_idle(RETAIN_LEARNER, load_relaxed(&idle_keeps));
-    heap_leave(heap);
+    struct runs_totals runs = runs_count();
+    if (retention_idle_is_due(&idle, runs.refaulted_bytes)) {
+        size_t in_use = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
+        uint64_t before = purged_bytes();
+        purge_idle(RETAIN_LEARNER, what_remains(load_relaxed(&idle_top), in_use));
+        retention_idle_note(&idle, purged_bytes() - before);
+    }
+    store_release(&idle_is_busy, 0u); // release: what was done, for who is next; pairs with the swap above
+}
+
+// Milliseconds to sleep until the next delay has gone by.
+static size_t helper_next(const struct helper_turn *turn) {
+    size_t next = what_remains(DECIDED(purge_delay), turn->slept), delay = load_relaxed(&idle_delay);
+    size_t idle_next = delay != 0 && !turn->is_clean ? what_remains(delay, turn->idle_slept) : SLEEP_MOST_MS;
+    next = next < idle_next ? next : idle_next;
+    return next == 0 ? 1 : next < SLEEP_MOST_MS ? next : SLEEP_MOST_MS;
+}
+
+// What is due after so much sleep.
+static void helper_do(struct helper_turn *turn, size_t slept) {
+    size_t delay = DECIDED(purge_delay), idle_now = load_relaxed(&idle_delay);
+    turn->slept += slept;
+    turn->idle_slept += slept;
+    if (idle_now != 0 && turn->idle_slept >= idle_now) {
+        turn->idle_slept = 0;
+        purge_after_idle_delay();
+    }
+    if (delay != 0 && turn->slept >= delay) {
+        size_t now = runs_in_use_bytes();
+        turn->slept = 0;
+        purge_after_delay(now == turn->seen[0] && now != turn->seen[1]);
+        turn->seen[1] = turn->seen[0];
+        turn->seen[0] = now;
+    }
+    turn->is_clean = retained_bytes() == 0;
 }
 
 static void *helper_main(void *unused) {
+    struct helper_turn turn = {0};
     (void)unused;
-    size_t seen[2] = {0}; // in use at the ends of the last delays
+    struct heap *heap = heap_enter();
     runs_take_lowest_bytes(RETAIN_HELPER);
-    while (is_wanted()) {
-        for (size_t left = DECIDED(purge_delay), slept; left > 0; left -= slept) {
-            slept = sleep_some(left);
-            purge_unwatched();
-        }
-        size_t now = runs_in_use_bytes();
-        struct heap *heap = heap_enter();
-        purge_after_delay(now == seen[0] && now != seen[1]);
+    for (bool wanted = true; wanted;) {
         heap_leave(heap);
-        seen[1] = seen[0];
-        seen[0] = now;
+        size_t slept = helper_next(&turn);
+        os_sleep(1000 * (unsigned)slept);
+        heap = heap_enter();
+        helper_do(&turn, slept);
+        wanted = is_wanted();
     }
-    // release: nothing of this thread comes after; pairs with helper_start
+    heap_leave(heap);
+    // release: nothing of this thread comes after but its end; pairs with helper_start
     store_release(&helper_state, (uint32_t)HELPER_NONE);
     return NULL;
 }
 
 void helper_start(void) {
     uint32_t none = HELPER_NONE;
-    if (load_relaxed(&helper_state) != HELPER_NONE || runs_held_bytes() <= DECIDED(retain_min))
+    const struct heap *mine = thread_stacks.heap;
+    if (load_relaxed(&helper_state) != HELPER_NONE || runs_held_bytes() <= DECIDED(retain_min) || mine == NULL ||
+        mine->entries > 0) // J2
         return;
-    if (swap_acquire(&helper_state, none, HELPER_RUNS) &&
-        !os_start_thread(helper_main))                       // acquire: one thread starts it
+    if (swap_acquire(&helper_state, none, HELPER_RUNS) && // acquire: one thread starts it
+        (os_is_confined() || !os_start_thread(helper_main)))
         store_relaxed(&helper_state, (uint32_t)HELPER_CANT); // order: a hint; nobody tries again
 }
 
-void helper_let_idle_go(size_t delay, size_t keep_bytes) {
-    store_relaxed(&idle_keeps, keep_bytes); // of one delay and of another: whichever it finds, as the next one
+void helper_want_idle(size_t delay, size_t top_bytes) {
+    store_relaxed(&idle_top, top_bytes); // read without a lock, as the next one: of one look and of another will do
     store_relaxed(&idle_delay, delay);
-    if (load_relaxed(&helper_state) != HELPER_RUNS) // a hint: it may be done twice
-        purge_idle(RETAIN_LEARNER, keep_bytes);
+}
+
+void helper_let_idle_go(void) {
+    if (load_relaxed(&helper_state) != HELPER_RUNS) // a hint: the helper goes on with what was begun
+        purge_after_idle_delay();
 }
 
 void helper_forget(void) {
     if (load_relaxed(&helper_state) == HELPER_RUNS)
         store_relaxed(&helper_state, (uint32_t)HELPER_NONE); // order: the child has one thread
+    store_relaxed(&idle_is_busy, 0u);                        // as above
 }

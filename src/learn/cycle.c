@@ -68,8 +68,10 @@ void cycle_start(uint64_t now_ns) {
     take_sizes(&before);
 }
 
-// Classes stay as they are in every window: blocks of one that closes would stand beside those of the next.
-static void keep_classes(void) {
+// Classes stay as they are in every window: blocks of one that closes would stand beside those of the next. So does the
+// helper thread's delay: what it gave back in one window would have to be faulted in again in the next.
+static void keep_common(void) {
+    cycle.frozen.purge_delay = decided.purge_delay;
     for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++) {
         cycle.frozen.spare_bytes[i] = decided.spare_bytes[i];
         cycle.frozen.depth[CLASS_COUNT + i] = decided.depth[CLASS_COUNT + i];
@@ -78,7 +80,7 @@ static void keep_classes(void) {
 }
 
 static void act(enum evolution_act what) {
-    keep_classes();
+    keep_common();
     switch (what) {
     case EVOLUTION_GO_ON:
         return;

@@ -32,7 +32,7 @@ static struct {
     struct snapshot base;   // what there was before anything was learned
     struct snapshot stable; // decided when the last change was noted
     struct retention retention;
-    size_t idle_keeps; // of what nobody took for a short while
+    size_t idle_top; // what nobody took for a short while stays up to so much in use
     struct depths depths;
     struct {
         uint64_t ns, blocks, bytes;
@@ -136,6 +136,17 @@ void decide_take_policy(void) {
 
 // --- Deciding --------------------------------------------------------------------------------------------------------
 
+bool decide_lets_idle_go(void) {
+    const struct snapshot *base = &decider.base;
+    bool is_held = base->retain_min > RETAIN_MIN_BYTES || base->retain_share < RETAIN_SHARE;
+    return part_learns(PART_memory) && options.free_policy == OPTION_FREE_POLICY_ADAPTIVE && !is_held &&
+           base->purge_delay == 0 && !learn_is_pinned(DECISION_retain_min);
+}
+
+size_t decide_idle_top(void) {
+    return decider.idle_top;
+}
+
 void decide_hold(const struct observation *seen) {
     if (!part_learns(PART_memory))
         return;
@@ -146,23 +157,15 @@ void decide_hold(const struct observation *seen) {
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,
         .hold_ns = retention_ns(options.memory_price),
+        .due_ns = seen->due_ns,
         .busy_ns = seen->busy_ns * LEARN_HASTE,
     };
     struct retention_choice choice = retention_step(&decider.retention, &levels);
     decided.allowance_least = choice.allowance_least;
     retention_note_held(&decider.retention, seen->now_ns, decided.allowance_least);
-    decider.idle_keeps = choice.idle_keeps;
-    if (choice.purge_delay != 0)
+    decider.idle_top = choice.idle_top;
+    if (choice.purge_delay != 0 && decide_lets_idle_go())
         decided.purge_delay = choice.purge_delay;
-}
-
-bool decide_lets_idle_go(void) {
-    return part_learns(PART_memory) && options.free_policy == OPTION_FREE_POLICY_ADAPTIVE &&
-           !learn_is_users(DECISION_purge_delay) && !learn_is_users(DECISION_retain_min);
-}
-
-size_t decide_idle_keeps(void) {
-    return decider.idle_keeps;
 }
 
 static void decide_headroom(const struct observation *seen) {
@@ -325,7 +328,6 @@ static bool has_moved(size_t before, size_t now) {
 static bool is_change(void) {
     bool changed = has_moved(decider.stable.thread_bytes, decided.thread_bytes) ||
                    has_moved(decider.stable.allowance_least, decided.allowance_least) ||
-                   decider.stable.purge_delay != decided.purge_delay ||
                    decider.stable.headroom_share != decided.headroom_share;
     if (changed)
         decider.stable = decided;

@@ -29,11 +29,11 @@ INTERNAL bool decide_step(const struct observation *seen, bool *soon);
 // The part of it that goes on in FROZEN: how much free memory is held. What was held for what a program does no more
 // would stay for good.
 INTERNAL void decide_hold(const struct observation *seen);
-// Whether free memory that nobody took for a short while is to go (retention_idle_ns): not where the user says what
-// stays.
+// Whether free memory that nobody took for a short while is to go (retention_idle_ns): not where options, the profile
+// or mallopt say what stays.
 INTERNAL bool decide_lets_idle_go(void);
-// But for so much of it.
-INTERNAL size_t decide_idle_keeps(void);
+// But for what stays up to so much in use.
+INTERNAL size_t decide_idle_top(void);
 // LEARN begins anew.
 INTERNAL void decide_anew(void);
 // What was decided since is worse than this, and gone.

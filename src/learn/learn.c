@@ -20,6 +20,7 @@
 #include "sys/os.h"
 
 #define END_PATIENCE_MS 200 // a look takes less than one
+#define IDLE_LEAST_MS 20    // between a helper's looks for idle memory
 
 INTERNAL uint32_t learn_is_on;
 INTERNAL uint32_t learn_times_big;
@@ -207,13 +208,17 @@ static void collapse_some(uint64_t now_ns) {
     learner.looks_ns += took_ns;
 }
 
-// What it takes is the price of less memory, as where memory is freed: it does not count as learning.
-static void let_idle_go(uint64_t now_ns) {
+// Whether it is time for what lies idle to go. What that takes is the price of less memory, as where memory is freed:
+// it does not count as learning.
+static bool is_idle_due(uint64_t now_ns) {
     uint64_t delay_ns = retention_idle_ns(retention_ns(options.memory_price));
-    if (now_ns - learner.idle_ns < delay_ns || !decide_lets_idle_go())
-        return;
+    size_t delay = delay_ns / LEARN_HASTE / MS_NS;
+    bool goes = decide_lets_idle_go();
+    helper_want_idle(!goes ? 0 : delay < IDLE_LEAST_MS ? IDLE_LEAST_MS : delay, decide_idle_top());
+    if (!goes || now_ns - learner.idle_ns < delay_ns)
+        return false;
     learner.idle_ns = now_ns;
-    helper_let_idle_go(delay_ns / LEARN_HASTE / MS_NS + 1, decide_idle_keeps());
+    return true;
 }
 
 static void look(uint64_t began_ns) {
@@ -221,6 +226,7 @@ static void look(uint64_t began_ns) {
         begin_child_life(began_ns);
     learner.looks++;
     observe(&learner.seen, began_ns);
+    learner.seen.due_ns = load_relaxed(&next_look_ns); // as below
     bool soon = false;
     if (cycle_learns() && decide_step(&learner.seen, &soon)) {
         cycle_note_change();
@@ -247,7 +253,6 @@ static void look(uint64_t began_ns) {
     store_relaxed(&next_look_high, waits ? SIZE_MAX : in_use < MIB ? MIB : in_use * 2);
     store_relaxed(&next_look_low, waits || in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
     collapse_some(now);
-    let_idle_go(now);
 }
 
 uint64_t learn_begin_slow(void) {
@@ -276,13 +281,18 @@ void learn_look_slow(uint64_t begin_ns) {
     size_t in_use = runs_in_use_bytes();
     bool moved = in_use >= load_relaxed(&next_look_high) || in_use < load_relaxed(&next_look_low);
     bool due = now >= load_relaxed(&next_look_ns) || (moved && now >= load_relaxed(&least_look_ns));
+    bool is_idle = false;
     if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
         if (begin_ns != 0)
             cycle_note_latency(taken_ns);
-        if (due && !learner.has_ended)
+        if (due && !learner.has_ended && now > learner.seen.now_ns) { // nobody else was faster
             look(now);
+            is_idle = is_idle_due(now);
+        }
         lock_release(&learn_lock);
     }
+    if (is_idle)
+        helper_let_idle_go();
     heap_leave(heap);
 }
 
@@ -301,6 +311,7 @@ static void look_at_last(uint64_t now_ns) {
     bool soon;
     if (cycle_learns()) {
         observe(&learner.seen, now_ns);
+        learner.seen.due_ns = load_relaxed(&next_look_ns); // as in look
         decide_step(&learner.seen, &soon);
     }
     file_name_program(&learned);

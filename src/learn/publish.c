@@ -1,8 +1,6 @@
 // Puts decisions in force: copies, one after the other, in a ring (P2).
 #include "learn/publish.h"
 
-#include "sys/options.h"
-
 static struct snapshot snapshot_ring[SNAPSHOT_RING];
 static unsigned snapshot_turn;
 static size_t pinned_values[DECISION_COUNT];
@@ -46,9 +44,8 @@ void learn_publish(const struct snapshot *snapshot) {
     snapshot_publish(next);
 }
 
-bool learn_is_users(enum decision decision) {
-    size_t value;
-    return is_pinned[decision] || options_given(decision_rows[decision].name, &value);
+bool learn_is_pinned(enum decision decision) {
+    return is_pinned[decision];
 }
 
 void learn_pin(enum decision decision, size_t value) {

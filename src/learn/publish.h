@@ -10,9 +10,8 @@ INTERNAL struct heap *learn_enter_locked(void);
 // Puts a copy in force, in which the user's own decisions are as the user said. Under learn_lock (heap/registry.h), as
 // the next.
 INTERNAL void learn_publish(const struct snapshot *snapshot);
-// Whether the user has said what it is, by an option or by learn_pin.
-INTERNAL bool learn_is_users(enum decision decision);
 // The user's own decision from now on.
 INTERNAL void learn_pin(enum decision decision, size_t value);
+INTERNAL bool learn_is_pinned(enum decision decision);
 
 #endif

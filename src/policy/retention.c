@@ -93,17 +93,20 @@ static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
     sorted[place] = value;
 }
 
-// Bytes of all levels from one on that came again; between neighbouring ends of rises all do or none.
-static size_t risen_again(const struct retention *state, const struct retention_seen *seen, size_t from) {
+// Bytes of all levels that came again, and the highest of them; between neighbouring ends of rises all do or none.
+static size_t risen_again(const struct retention *state, const struct retention_seen *seen, size_t *top) {
     size_t ends[2 * RETENTION_RISES], sum = 0;
     unsigned count = 0;
     for (unsigned i = 0; i < RETENTION_RISES; i++) {
         insert_sorted(ends, count++, state->rises[i].low_bytes);
         insert_sorted(ends, count++, state->rises[i].high_bytes);
     }
+    *top = 0;
     for (unsigned i = 1; i < count; i++)
-        if (ends[i] > most_of(ends[i - 1], from) && came_again(state, ends[i - 1], seen))
-            sum += ends[i] - most_of(ends[i - 1], from);
+        if (ends[i] > ends[i - 1] && came_again(state, ends[i - 1], seen)) {
+            sum += ends[i] - ends[i - 1];
+            *top = ends[i];
+        }
     return sum;
 }
 
@@ -114,8 +117,11 @@ static size_t delay_of(uint64_t hold_ns) {
 }
 
 static void note_sleep(struct retention *state, const struct retention_seen *seen) {
-    uint64_t unseen_ns = seen->now_ns - state->last.now_ns, busy_ns = seen->busy_ns - state->last.busy_ns;
-    if (seen->retained_bytes < IDLE_LEAST_BYTES)
+    uint64_t due_ns = seen->due_ns > state->last.now_ns ? seen->due_ns : state->last.now_ns;
+    uint64_t unseen_ns = seen->now_ns > due_ns ? seen->now_ns - due_ns : 0;
+    uint64_t busy_ns = seen->busy_ns - state->last.busy_ns;
+    bool knows_busy = state->last.busy_ns != 0 && seen->busy_ns >= state->last.busy_ns;
+    if (seen->retained_bytes < IDLE_LEAST_BYTES || !knows_busy)
         return;
     state->is_unseen |= unseen_ns > seen->hold_ns / RETENTION_UNSEEN_SHARE;
     state->has_slept |= unseen_ns > seen->hold_ns && busy_ns < unseen_ns / 2;
@@ -135,17 +141,41 @@ struct retention_choice retention_step(struct retention *state, const struct ret
         state->refault_ns = seen->now_ns;
     }
     bool refaults = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
+    size_t top, risen = risen_again(state, seen, &top);
     state->last = *seen;
     return (struct retention_choice){
-        .allowance_least = most_of(risen_again(state, seen, 0), refaults ? state->refault_bytes : 0),
-        .idle_keeps = risen_again(state, seen, seen->in_use_bytes),
+        .allowance_least = most_of(risen, refaults ? state->refault_bytes : 0),
+        .idle_top = top,
         .purge_delay = state->is_unseen ? delay_of(seen->hold_ns) : 0,
     };
+}
+
+bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes) {
+    bool counts = idle->released_bytes >= RETENTION_TURN_BYTES;
+    if (counts && refaulted_bytes - idle->refaulted_bytes >= idle->released_bytes / 2) {
+        idle->delays = idle->delays > 1 ? 2 * idle->delays : 2;
+        idle->delays = idle->delays < RETENTION_IDLE_SHARE ? idle->delays : RETENTION_IDLE_SHARE;
+    } else if (++idle->weighed < RETENTION_IDLE_SHARE) {
+        return ++idle->waited >= idle->delays;
+    } else if (counts && idle->delays > 1) {
+        idle->delays--;
+    }
+    idle->weighed = 0;
+    idle->released_bytes = 0;
+    idle->refaulted_bytes = refaulted_bytes;
+    return ++idle->waited >= idle->delays;
+}
+
+void retention_idle_note(struct retention_idle *idle, uint64_t released_bytes) {
+    idle->waited = 0;
+    idle->released_bytes += released_bytes;
 }
 
 void retention_begin_life(struct retention *state, uint64_t now_ns) {
     if (state->last.now_ns != 0)
         state->last.now_ns = now_ns;
+    state->last.busy_ns = 0;
+    state->is_unseen = state->has_slept = false;
     memset(state->gains, 0, sizeof state->gains);
     memset(&state->held, 0, sizeof state->held);
 }

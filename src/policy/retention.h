@@ -29,6 +29,7 @@ struct retention_seen {
     size_t allowance_bytes;   // the mechanism's own, by refaults
     uint64_t refaulted_bytes; // so far
     uint64_t hold_ns;         // for which holding costs as much: retention_ns
+    uint64_t due_ns;          // when this look was due; 0: not known
     uint64_t busy_ns;         // processor time of the process so far; 0: not known
 };
 
@@ -60,7 +61,7 @@ struct retention {
 
 struct retention_choice {
     size_t allowance_least;
-    size_t idle_keeps;  // of what nobody took for retention_idle_ns: came again, above what is in use
+    size_t idle_top;    // what nobody took for retention_idle_ns stays up to so much in use: it came again
     size_t purge_delay; // milliseconds, for memory that lies idle where nobody looks; 0: no need
 };
 
@@ -69,11 +70,25 @@ ALWAYS_INLINE uint64_t retention_ns(size_t price) {
     return RETENTION_MIB_NS * SECOND_NS / price;
 }
 
-// How long nobody may take memory that has not come again yet: most of what is freed and not taken soon is not taken at
-// all, or by another phase of the program. What goes in vain and comes again does so twice at most.
+// How long nobody may take memory that has not come again yet, to begin with: most of what is freed and not taken soon
+// is not taken at all, or by another phase of the program.
 ALWAYS_INLINE uint64_t retention_idle_ns(uint64_t hold_ns) {
     return hold_ns / RETENTION_IDLE_SHARE;
 }
+
+// How many such times it really is, by what comes back: where half of what went within hold_ns did, whoever saw it rise
+// or not, twice as many, up to hold_ns; where not, one fewer.
+struct retention_idle {
+    unsigned delays;         // 0 or 1: one
+    unsigned waited;         // of them
+    unsigned weighed;        // since what went last is counted
+    uint64_t released_bytes; // since then
+    uint64_t refaulted_bytes;
+};
+// A delay has gone by, with so many bytes refaulted so far: whether what was idle all the time is to go.
+INTERNAL bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes);
+// So much went.
+INTERNAL void retention_idle_note(struct retention_idle *idle, uint64_t released_bytes);
 
 INTERNAL struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen);
 // Whether the next run, too, is to look after what lies idle, which takes a thread. A program that computes without

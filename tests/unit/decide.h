@@ -10,7 +10,7 @@ static void decide(enum decision decision, size_t value) {
     static struct snapshot decided;
     if (snapshot_now() != &decided)
         decided = *snapshot_now();
-    *snapshot_field(&decided, decision) = value;
+    store_relaxed(snapshot_field(&decided, decision), value); // others may read
     snapshot_publish(&decided);
 }
 

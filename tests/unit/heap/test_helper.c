@@ -134,18 +134,18 @@ static void let_go(void *context) {
     allocate_written(BLOCKS);
     release_many(blocks, BLOCKS);
     heap_trim(SIZE_MAX);
-    size_t all = retained(), keep = 8 * MIB;
-    MUST(all > 32 * MIB);
-    heap_enter();
-    helper_let_idle_go(DELAY_MS, keep);
+    MUST(retained() > 32 * MIB);
+    struct heap *heap = heap_enter();
+    helper_want_idle(DELAY_MS, runs_in_use_bytes() + 8 * MIB);
+    helper_let_idle_go();
     allocate_written(BLOCKS);
     release_many(blocks, BLOCKS);
     heap_trim(SIZE_MAX);
-    helper_let_idle_go(DELAY_MS, keep);
+    helper_let_idle_go();
     MUST(retained() > 32 * MIB);
-    helper_let_idle_go(DELAY_MS, keep);
-    MUST(retained() <= keep && retained() > keep / 2); // whole runs go
-    heap_leave(heap_mine());
+    helper_let_idle_go();
+    MUST(retained() <= 8 * MIB && retained() > 4 * MIB); // whole runs go
+    heap_leave(heap);
 }
 
 static void what_who_looks_says_lies_idle_goes(void **state) {
@@ -163,9 +163,7 @@ static void watched(void *context) {
     MUST(heap_mine() != NULL);
     DECIDE(allowance_least, GIB);
     DECIDE(purge_delay, 3600 * 1000);
-    heap_enter();
-    helper_let_idle_go(DELAY_MS, 8 * MIB);
-    heap_leave(heap_mine());
+    helper_want_idle(DELAY_MS, 8 * MIB);
     allocate_written(BLOCKS);
     release_many(blocks, BLOCKS);
     heap_trim(SIZE_MAX);
@@ -177,6 +175,47 @@ static void watched(void *context) {
 static void the_helper_goes_on_where_nobody_looks(void **state) {
     (void)state;
     child_must_succeed(watched, NULL);
+}
+
+// What a delay is may change, and end.
+static void change(void *context) {
+    (void)context;
+    begin();
+    DECIDE(purge_delay, 0);
+    MUST(comes_true(it_is_alone));
+    size_t before = retained();
+    release_many(blocks, BLOCKS / 2);
+    os_sleep(5 * DELAY_MS * 1000);
+    MUST(retained() >= before);
+    DECIDE(purge_delay, DELAY_MS);
+    helper_start();
+    MUST(it_has_company() && comes_true(few_are_retained));
+}
+
+static void without_a_delay_it_ends(void **state) {
+    (void)state;
+    child_must_succeed(change, NULL);
+}
+
+static void start_inside(void *context) {
+    (void)context;
+    begin();
+    DECIDE(purge_delay, 0);
+    MUST(comes_true(it_is_alone));
+    DECIDE(purge_delay, DELAY_MS);
+    struct heap *heap = heap_enter();
+    helper_start();
+    MUST(it_is_alone());
+    heap_leave(heap);
+    helper_start();
+    MUST(it_has_company());
+}
+
+static void it_starts_outside_of_heaps_alone(void **state) {
+    (void)state;
+    if (SANITIZED)
+        skip(); // their threads hide it
+    child_must_succeed(start_inside, NULL);
 }
 
 static void what_was_left_before_goes_back(void **state) {
@@ -224,6 +263,8 @@ int main(void) {
         cmocka_unit_test(what_is_used_stays),
         cmocka_unit_test(what_who_looks_says_lies_idle_goes),
         cmocka_unit_test(the_helper_goes_on_where_nobody_looks),
+        cmocka_unit_test(without_a_delay_it_ends),
+        cmocka_unit_test(it_starts_outside_of_heaps_alone),
         cmocka_unit_test(what_was_left_before_goes_back),
         cmocka_unit_test(a_small_heap_and_one_without_the_option_have_none),
         cmocka_unit_test(fork_leaves_it_behind),

@@ -17,9 +17,9 @@ static void keep_what_came_again(void *unused) {
     MUST(decide_lets_idle_go());
     step_later(100 * MS_NS);
     burst(30 * MIB);
-    MUST(decide_idle_keeps() == 0);
+    MUST(decide_idle_top() == 0);
     burst(30 * MIB);
-    MUST(decide_idle_keeps() == 30 * MIB);
+    MUST(decide_idle_top() == 94 * MIB);
 }
 
 static void what_came_again_is_kept(void **state) {
@@ -34,6 +34,18 @@ static void obey(void *unused) {
     MUST(!decide_lets_idle_go());
 }
 
+static void obey_base(void *decision) {
+    begin();
+    *snapshot_field(&base, *(enum decision *)decision) = *(enum decision *)decision == DECISION_retain_share ? 2 : GIB;
+    decide_start(&base, DECIDE_USUAL, seen.now_ns); // as an option or a profile has it
+    MUST(!decide_lets_idle_go());
+    seen.retained_bytes = 16 * MIB;
+    seen.busy_ns = 1;
+    step_later(10 * MS_NS);
+    step_later(10 * SECOND_NS);
+    MUST(decided.purge_delay == base.purge_delay); // no helper either
+}
+
 static void obey_a_policy(void *policy) {
     options.free_policy = *(unsigned *)policy;
     begin();
@@ -43,7 +55,10 @@ static void obey_a_policy(void *policy) {
 static void what_the_user_holds_stays(void **state) {
     unsigned policies[] = {OPTION_FREE_POLICY_KEEP, OPTION_FREE_POLICY_BATCH};
     (void)state;
+    enum decision said[] = {DECISION_retain_min, DECISION_retain_share, DECISION_purge_delay};
     child_must_succeed(obey, NULL);
+    for (unsigned i = 0; i < COUNT_OF(said); i++)
+        child_must_succeed(obey_base, &said[i]);
     for (unsigned i = 0; i < COUNT_OF(policies); i++)
         child_must_succeed(obey_a_policy, &policies[i]);
 }
@@ -59,6 +74,7 @@ static void pause_with(uint64_t busy_ns) {
 static void pause_long(void *unused) {
     (void)unused;
     begin();
+    seen.busy_ns = 1;
     step_later(10 * MS_NS);
     pause_with(3 * SECOND_NS);
     MUST(decided.purge_delay > 0); // nobody looked

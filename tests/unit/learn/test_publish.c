@@ -62,8 +62,7 @@ static void pin_and_publish(void *unused) {
     learn_pin(DECISION_retain_min, 77 * MIB);
     lock_release(&learn_lock);
     publish();
-    MUST(learn_is_users(DECISION_retain_min) && learn_is_users(DECISION_purge_delay)); // the latter by its option
-    MUST(!learn_is_users(DECISION_retain_share));
+    MUST(learn_is_pinned(DECISION_retain_min) && !learn_is_pinned(DECISION_retain_share));
     MUST(DECIDED(retain_min) == 77 * MIB && DECIDED(retain_share) == RETAIN_SHARE);
     made.retain_min = 1;
     made.retain_share = 3;

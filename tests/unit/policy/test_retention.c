@@ -18,6 +18,7 @@ static int begin(void **state) {
     memset(&seen, 0, sizeof seen);
     seen.now_ns = 1000 * SECOND_NS;
     seen.hold_ns = RETENTION_NS;
+    seen.busy_ns = 1;
     return 0;
 }
 
@@ -211,7 +212,7 @@ static void who_computes_without_allocating_does_not_sleep(void **state) {
     (void)state;
     look(0, 10 * MIB);
     seen.retained_bytes = 8 * MIB;
-    seen.busy_ns = RETENTION_NS;
+    seen.busy_ns += RETENTION_NS;
     look(RETENTION_NS + MS_NS, 10 * MIB);
     assert_false(retention_has_slept(&state_now));
     assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS); // but nobody looks either
@@ -227,21 +228,56 @@ static void what_came_again_is_kept_though_it_lies_idle(void **state) {
     (void)state;
     look(0, 10 * MIB);
     burst(10 * MIB, 200 * MIB);
-    assert_int_equal(choice.idle_keeps, 0); // it may not come again
+    assert_int_equal(choice.idle_top, 0); // it may not come again
     look(retention_idle_ns(RETENTION_NS), 10 * MIB);
     burst(10 * MIB, 200 * MIB);
-    assert_int_equal(choice.idle_keeps, 190 * MIB);
-    look(MS_NS, 150 * MIB);
-    assert_int_equal(choice.idle_keeps, 50 * MIB); // more would not be needed
+    assert_int_equal(choice.idle_top, 200 * MIB);
     look(MS_NS, 250 * MIB);
-    assert_int_equal(choice.idle_keeps, 0);
+    assert_int_equal(choice.idle_top, 200 * MIB); // whatever is in use
     look(MS_NS, 10 * MIB);
-    seen.refaulted_bytes += MIB; // of what lies idle no more comes again for that
-    seen.allowance_bytes = 500 * MIB;
-    look(MS_NS, 10 * MIB);
-    assert_int_equal(choice.idle_keeps, 190 * MIB);
     look(RETENTION_NS, 10 * MIB);
-    assert_int_equal(choice.idle_keeps, 0);
+    assert_int_equal(choice.idle_top, 0);
+}
+
+static void a_look_that_was_not_due_earlier_was_not_missed(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    seen.due_ns = seen.now_ns + 2 * RETENTION_NS;
+    look(2 * RETENTION_NS + MS_NS, 10 * MIB);
+    assert_int_equal(choice.purge_delay, 0);
+    seen.due_ns = seen.now_ns + 2 * RETENTION_NS;
+    look(MS_NS, 10 * MIB); // before it was due
+    assert_int_equal(choice.purge_delay, 0);
+    seen.due_ns = seen.now_ns;
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now) && choice.purge_delay > 0);
+}
+
+static void where_processor_time_is_not_known_there_is_no_helper(void **state) {
+    (void)state;
+    seen.busy_ns = 0;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(!retention_has_slept(&state_now) && choice.purge_delay == 0);
+}
+
+static void a_child_has_not_slept(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    seen.busy_ns = 100 * SECOND_NS;
+    look(MS_NS, 10 * MIB);
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
+    retention_begin_life(&state_now, seen.now_ns);
+    seen.busy_ns = MS_NS; // of its own
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_false(retention_has_slept(&state_now)); // what it did since is not known
+    assert_int_equal(choice.purge_delay, 0);
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
 }
 
 static void what_memory_is_worth_says_how_long_it_is_held(void **state) {
@@ -421,6 +457,9 @@ int main(void) {
         cmocka_unit_test_setup(long_sleep_on_free_memory_asks_for_a_purge, begin),
         cmocka_unit_test_setup(who_computes_without_allocating_does_not_sleep, begin),
         cmocka_unit_test_setup(what_came_again_is_kept_though_it_lies_idle, begin),
+        cmocka_unit_test_setup(a_look_that_was_not_due_earlier_was_not_missed, begin),
+        cmocka_unit_test_setup(where_processor_time_is_not_known_there_is_no_helper, begin),
+        cmocka_unit_test_setup(a_child_has_not_slept, begin),
         cmocka_unit_test_setup(what_memory_is_worth_says_how_long_it_is_held, begin),
         cmocka_unit_test_setup(a_delay_is_one_that_the_mechanism_takes, begin),
         cmocka_unit_test_setup(what_was_held_most_of_the_time_is_known, begin),

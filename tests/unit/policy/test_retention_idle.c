@@ -1,0 +1,42 @@
+// For how many delays memory must lie idle before it goes: by what comes back. Programs are invented.
+#include "unit/unit.h"
+
+#include "policy/retention.h"
+
+// A program that takes so much for a moment, once in so many delays; of it, if it had gone, so much comes back. Returns
+// how many delays there were between the last two times that idle memory was to go.
+static unsigned wait_with(struct retention_idle *idle, size_t bytes, size_t comes_back, unsigned period) {
+    uint64_t refaulted = 0;
+    unsigned last = 0, wait = 0, lies_idle = 0;
+    bool is_gone = false;
+    for (unsigned i = 1; i <= 5000; i++) {
+        lies_idle = i % period == 0 ? 0 : lies_idle + 1;
+        refaulted += lies_idle == 0 && is_gone ? comes_back : 0;
+        is_gone = is_gone && lies_idle > 0;
+        if (!retention_idle_is_due(idle, refaulted))
+            continue;
+        wait = i - last;
+        last = i;
+        bool goes = !is_gone && lies_idle >= wait;
+        retention_idle_note(idle, goes ? bytes : 0);
+        is_gone |= goes;
+    }
+    return wait;
+}
+
+static void what_comes_back_is_waited_for_longer(void **state) {
+    struct retention_idle idle = {0};
+    (void)state;
+    assert_int_equal(wait_with(&idle, 100 * MIB, 0, 3), 1);
+    assert_int_equal(wait_with(&idle, 100 * MIB, 100 * MIB, 3), 4); // longer than it lies idle
+    assert_int_equal(wait_with(&idle, 100 * MIB, 60 * MIB, 15), RETENTION_IDLE_SHARE);
+    assert_int_equal(wait_with(&idle, 100 * MIB, 10 * MIB, 100), 1); // hardly any comes back any more
+    assert_int_equal(wait_with(&idle, 1000, 1000, 2), 1);            // not worth a thought
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_back_is_waited_for_longer),
+    };
+    return cmocka_run_group_tests_name("retention idle", tests, NULL, NULL);
+}
