@@ -73,9 +73,9 @@ static void purge_after_idle_delay(void) {
     if (!swap_acquire(&idle_is_busy, nobody, 1))
         return;
     struct runs_totals runs = runs_count();
-    if (retention_idle_is_due(&idle, runs.refaulted_bytes)) {
+    uint64_t before = purged_bytes();
+    if (retention_idle_is_due(&idle, runs.refaulted_bytes, before)) {
         size_t in_use = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
-        uint64_t before = purged_bytes();
         purge_idle(RETAIN_LEARNER, what_remains(load_relaxed(&idle_top), in_use));
         retention_idle_note(&idle, purged_bytes() - before);
     }

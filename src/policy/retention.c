@@ -116,14 +116,17 @@ static size_t delay_of(uint64_t hold_ns) {
     return delay == 0 ? 1 : delay < most ? delay : most;
 }
 
-static void note_sleep(struct retention *state, const struct retention_seen *seen) {
+// What is free, for how long.
+static void note_free(struct retention *state, const struct retention_seen *seen) {
     uint64_t due_ns = seen->due_ns > state->last.now_ns ? seen->due_ns : state->last.now_ns;
     uint64_t unseen_ns = seen->now_ns > due_ns ? seen->now_ns - due_ns : 0;
     uint64_t busy_ns = seen->busy_ns - state->last.busy_ns;
     bool knows_busy = state->last.busy_ns != 0 && seen->busy_ns >= state->last.busy_ns;
-    if (seen->retained_bytes < IDLE_LEAST_BYTES || !knows_busy)
+    if (seen->retained_bytes < IDLE_LEAST_BYTES || !knows_busy) {
+        state->retained_since_ns = seen->now_ns;
         return;
-    state->is_unseen |= unseen_ns > seen->hold_ns / RETENTION_UNSEEN_SHARE;
+    }
+    state->is_worth_helper |= seen->now_ns - state->retained_since_ns > seen->hold_ns / RETENTION_HELPER_SHARE;
     state->has_slept |= unseen_ns > seen->hold_ns && busy_ns < unseen_ns / 2;
 }
 
@@ -132,8 +135,9 @@ struct retention_choice retention_step(struct retention *state, const struct ret
         state->last = *seen;
         state->rises[0] = (struct retention_rise){seen->now_ns, 0, seen->in_use_bytes};
         state->low_bytes = seen->in_use_bytes;
+        state->retained_since_ns = seen->now_ns;
     }
-    note_sleep(state, seen);
+    note_free(state, seen);
     note_level(state, seen->now_ns, seen->in_use_bytes);
     if (seen->refaulted_bytes > state->last.refaulted_bytes) {
         bool lately = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
@@ -146,23 +150,26 @@ struct retention_choice retention_step(struct retention *state, const struct ret
     return (struct retention_choice){
         .allowance_least = most_of(risen, refaults ? state->refault_bytes : 0),
         .idle_top = top,
-        .purge_delay = state->is_unseen ? delay_of(seen->hold_ns) : 0,
+        .purge_delay = state->is_worth_helper ? delay_of(seen->hold_ns) : 0,
     };
 }
 
-bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes) {
+bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes, uint64_t purged_bytes) {
     bool counts = idle->released_bytes >= RETENTION_TURN_BYTES;
-    if (counts && refaulted_bytes - idle->refaulted_bytes >= idle->released_bytes / 2) {
+    uint64_t back = refaulted_bytes - idle->refaulted_bytes, purged = purged_bytes - idle->purged_bytes;
+    uint64_t others = purged > idle->released_bytes ? purged - idle->released_bytes : 0;
+    if (counts && back > others && back - others >= idle->released_bytes / 2) {
         idle->delays = idle->delays > 1 ? 2 * idle->delays : 2;
         idle->delays = idle->delays < RETENTION_IDLE_SHARE ? idle->delays : RETENTION_IDLE_SHARE;
     } else if (++idle->weighed < RETENTION_IDLE_SHARE) {
         return ++idle->waited >= idle->delays;
-    } else if (counts && idle->delays > 1) {
-        idle->delays--;
+    } else if (counts) {
+        idle->delays /= 2;
     }
     idle->weighed = 0;
     idle->released_bytes = 0;
     idle->refaulted_bytes = refaulted_bytes;
+    idle->purged_bytes = purged_bytes;
     return ++idle->waited >= idle->delays;
 }
 
@@ -175,7 +182,8 @@ void retention_begin_life(struct retention *state, uint64_t now_ns) {
     if (state->last.now_ns != 0)
         state->last.now_ns = now_ns;
     state->last.busy_ns = 0;
-    state->is_unseen = state->has_slept = false;
+    state->is_worth_helper = state->has_slept = false;
+    state->retained_since_ns = now_ns;
     memset(state->gains, 0, sizeof state->gains);
     memset(&state->held, 0, sizeof state->held);
 }

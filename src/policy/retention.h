@@ -17,10 +17,10 @@
 #define RETENTION_TURN_BYTES MIB
 #define RETENTION_TURN_SHARE 64
 #define RETENTION_LEVELS 128
-// Parts (1/N) of that time: what nobody took for so long goes already if it did not come again before; and not to have
-// looked for so long is long.
+// Parts (1/N) of the time for which holding costs as much as faulting in: what nobody took for so long goes already if
+// it did not come again before; and what is retained for so long is worth a thread, which goes on where nobody looks.
 #define RETENTION_IDLE_SHARE 16
-#define RETENTION_UNSEEN_SHARE 2
+#define RETENTION_HELPER_SHARE 2
 
 struct retention_seen {
     uint64_t now_ns;
@@ -44,11 +44,12 @@ struct retention {
     struct retention_seen last; // now_ns 0: nothing was seen yet
     struct retention_rise rises[RETENTION_RISES];
     unsigned newest;
-    size_t low_bytes;     // of the fall that goes on since the newest rise
-    uint64_t refault_ns;  // when purged memory was last needed again
-    size_t refault_bytes; // the mechanism's allowance then
-    bool is_unseen;       // nobody looked for long, while memory lay idle
-    bool has_slept;       // and the program did hardly anything, for longer
+    size_t low_bytes;           // of the fall that goes on since the newest rise
+    uint64_t refault_ns;        // when purged memory was last needed again
+    size_t refault_bytes;       // the mechanism's allowance then
+    uint64_t retained_since_ns; // at each look, enough to be worth a thread
+    bool is_worth_helper;       // it was for long
+    bool has_slept;             // and the program did hardly anything, for longer, while nobody looked
     // What holding it through all falls so far would have gained, by the depth of a byte below what was in use, in
     // bytes faulted in.
     double gains[RETENTION_LEVELS];
@@ -77,16 +78,18 @@ ALWAYS_INLINE uint64_t retention_idle_ns(uint64_t hold_ns) {
 }
 
 // How many such times it really is, by what comes back: where half of what went within hold_ns did, whoever saw it rise
-// or not, twice as many, up to hold_ns; where not, one fewer.
+// or not, twice as many, up to hold_ns; where not, half as many. What was purged for other reasons is taken to come
+// back first.
 struct retention_idle {
-    unsigned delays;         // 0 or 1: one
-    unsigned waited;         // of them
-    unsigned weighed;        // since what went last is counted
-    uint64_t released_bytes; // since then
-    uint64_t refaulted_bytes;
+    unsigned delays;                        // 0 or 1: one
+    unsigned waited;                        // of them
+    unsigned weighed;                       // since what went last is counted
+    uint64_t released_bytes;                // since then
+    uint64_t refaulted_bytes, purged_bytes; // until then
 };
-// A delay has gone by, with so many bytes refaulted so far: whether what was idle all the time is to go.
-INTERNAL bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes);
+// A delay has gone by, with so many bytes refaulted and purged so far, for whatever reason: whether what was idle all
+// the time is to go.
+INTERNAL bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes, uint64_t purged_bytes);
 // So much went.
 INTERNAL void retention_idle_note(struct retention_idle *idle, uint64_t released_bytes);
 
