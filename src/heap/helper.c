@@ -17,8 +17,8 @@ enum helper_state {
     HELPER_CANT, // there can be no thread
 };
 static uint32_t helper_state; // enum helper_state
-static size_t idle_delay;     // J5: milliseconds; 0: none
-static size_t idle_top;       // bytes
+static struct helper_idle idle_wanted;
+static size_t idle_told;      // so many times
 static uint32_t idle_is_busy; // somebody is at it
 static struct retention_idle idle;
 
@@ -26,6 +26,7 @@ static struct retention_idle idle;
 struct helper_turn {
     size_t slept;
     size_t idle_slept;
+    size_t told, untold_ms; // what was told last, and how long ago
     size_t seen[2];
     bool is_clean; // nothing was retained
 };
@@ -67,16 +68,17 @@ static uint64_t purged_bytes(void) {
 }
 
 // J5.
-static void purge_after_idle_delay(void) {
+static void purge_after_idle_delay(size_t untold_ms) {
     uint32_t nobody = 0;
     // acquire: who was at it before has done; pairs with the store below
     if (!swap_acquire(&idle_is_busy, nobody, 1))
         return;
     struct runs_totals runs = runs_count();
     uint64_t before = purged_bytes();
-    if (retention_idle_is_due(&idle, runs.refaulted_bytes, before)) {
+    if (retention_idle_is_due(&idle, runs.refaulted_bytes, before, load_relaxed(&idle_wanted.back_bytes))) {
         size_t in_use = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
-        purge_idle(RETAIN_LEARNER, what_remains(load_relaxed(&idle_top), in_use));
+        size_t top = untold_ms <= load_relaxed(&idle_wanted.top_ms) ? load_relaxed(&idle_wanted.top_bytes) : 0;
+        purge_idle(RETAIN_LEARNER, what_remains(top, in_use));
         retention_idle_note(&idle, purged_bytes() - before);
     }
     store_release(&idle_is_busy, 0u); // release: what was done, for who is next; pairs with the swap above
@@ -84,7 +86,7 @@ static void purge_after_idle_delay(void) {
 
 // Milliseconds to sleep until the next delay has gone by.
 static size_t helper_next(const struct helper_turn *turn) {
-    size_t next = what_remains(DECIDED(purge_delay), turn->slept), delay = load_relaxed(&idle_delay);
+    size_t next = what_remains(DECIDED(purge_delay), turn->slept), delay = load_relaxed(&idle_wanted.delay);
     size_t idle_next = delay != 0 && !turn->is_clean ? what_remains(delay, turn->idle_slept) : SLEEP_MOST_MS;
     next = next < idle_next ? next : idle_next;
     return next == 0 ? 1 : next < SLEEP_MOST_MS ? next : SLEEP_MOST_MS;
@@ -92,12 +94,14 @@ static size_t helper_next(const struct helper_turn *turn) {
 
 // What is due after so much sleep.
 static void helper_do(struct helper_turn *turn, size_t slept) {
-    size_t delay = DECIDED(purge_delay), idle_now = load_relaxed(&idle_delay);
+    size_t delay = DECIDED(purge_delay), idle_now = load_relaxed(&idle_wanted.delay);
     turn->slept += slept;
     turn->idle_slept += slept;
+    turn->untold_ms = turn->told == load_relaxed(&idle_told) ? turn->untold_ms + slept : 0;
+    turn->told = load_relaxed(&idle_told);
     if (idle_now != 0 && turn->idle_slept >= idle_now) {
         turn->idle_slept = 0;
-        purge_after_idle_delay();
+        purge_after_idle_delay(turn->untold_ms);
     }
     if (delay != 0 && turn->slept >= delay) {
         size_t now = runs_in_use_bytes();
@@ -139,14 +143,18 @@ void helper_start(void) {
         store_relaxed(&helper_state, (uint32_t)HELPER_CANT); // order: a hint; nobody tries again
 }
 
-void helper_want_idle(size_t delay, size_t top_bytes) {
-    store_relaxed(&idle_top, top_bytes); // read without a lock, as the next one: of one look and of another will do
-    store_relaxed(&idle_delay, delay);
+void helper_want_idle(const struct helper_idle *wanted) {
+    // Read without a lock: of one look and of another will do.
+    store_relaxed(&idle_wanted.delay, wanted->delay);
+    store_relaxed(&idle_wanted.top_bytes, wanted->top_bytes);
+    store_relaxed(&idle_wanted.top_ms, wanted->top_ms);
+    store_relaxed(&idle_wanted.back_bytes, wanted->back_bytes);
+    store_relaxed(&idle_told, idle_told + 1);
 }
 
 void helper_let_idle_go(void) {
     if (load_relaxed(&helper_state) != HELPER_RUNS) // a hint: the helper goes on with what was begun
-        purge_after_idle_delay();
+        purge_after_idle_delay(0);
 }
 
 void helper_forget(void) {

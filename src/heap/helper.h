@@ -20,8 +20,15 @@
 
 // Starts the helper where there is something to do and none yet; errno is kept.
 INTERNAL void helper_start(void);
-// J5. The delay in milliseconds, 0: no more; and what comes again, in bytes in use.
-INTERNAL void helper_want_idle(size_t delay, size_t top_bytes);
+// What the learner says of idle memory (J5).
+struct helper_idle {
+    size_t delay;      // milliseconds; 0: none
+    size_t top_bytes;  // what comes again, in bytes in use
+    size_t top_ms;     // for so long
+    size_t back_bytes; // so much may come back in vain: retention_idle_back_bytes
+};
+// J5. By one thread at a time.
+INTERNAL void helper_want_idle(const struct helper_idle *wanted);
 // J5. Such a delay has gone by. Inside a heap's gate, without locks: it purges.
 INTERNAL void helper_let_idle_go(void);
 // In a fork child.

@@ -214,7 +214,17 @@ static bool is_idle_due(uint64_t now_ns) {
     uint64_t delay_ns = retention_idle_ns(retention_ns(options.memory_price));
     size_t delay = delay_ns / LEARN_HASTE / MS_NS;
     bool goes = decide_lets_idle_go();
-    helper_want_idle(!goes ? 0 : delay < IDLE_LEAST_MS ? IDLE_LEAST_MS : delay, decide_idle_top());
+    uint64_t top_ns;
+    size_t top = decide_idle_top(&top_ns);
+    struct helper_idle wanted = {
+        .delay = !goes                   ? 0
+                 : delay < IDLE_LEAST_MS ? IDLE_LEAST_MS
+                                         : delay,
+        .top_bytes = top,
+        .top_ms = top_ns / LEARN_HASTE / MS_NS,
+        .back_bytes = retention_idle_back_bytes(retention_ns(options.memory_price)),
+    };
+    helper_want_idle(&wanted);
     if (!goes || now_ns - learner.idle_ns < delay_ns)
         return false;
     learner.idle_ns = now_ns;

@@ -72,18 +72,23 @@ static void note_level(struct retention *state, uint64_t now_ns, size_t bytes) {
     }
 }
 
-// Whether a level came again: two rises went through it within hold_ns, the later one lately.
-static bool came_again(const struct retention *state, size_t level, const struct retention_seen *seen) {
-    uint64_t last_ns = 0;
+// Until when a level is held, since it came again: two rises went through it within hold_ns; 0: it did not. It is held
+// for some times as long as it took to come, and hold_ns at most.
+static uint64_t held_until(const struct retention *state, size_t level, const struct retention_seen *seen) {
+    uint64_t last_ns = 0, until_ns = 0;
     for (unsigned i = 1; i <= RETENTION_RISES; i++) { // from the oldest to the newest
         const struct retention_rise *rise = &state->rises[(state->newest + i) % RETENTION_RISES];
         if (rise->end_ns == 0 || rise->low_bytes > level || rise->high_bytes <= level)
             continue;
-        if (last_ns != 0 && rise->end_ns - last_ns <= seen->hold_ns && seen->now_ns - rise->end_ns <= seen->hold_ns)
-            return true;
+        uint64_t took_ns = rise->end_ns - last_ns,
+                 holds_ns = RETENTION_AGAIN * took_ns + retention_idle_ns(seen->hold_ns);
+        if (last_ns != 0 && took_ns <= seen->hold_ns) {
+            holds_ns = rise->end_ns + (holds_ns < seen->hold_ns ? holds_ns : seen->hold_ns);
+            until_ns = until_ns > holds_ns ? until_ns : holds_ns;
+        }
         last_ns = rise->end_ns;
     }
-    return false;
+    return until_ns;
 }
 
 static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
@@ -93,8 +98,10 @@ static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
     sorted[place] = value;
 }
 
-// Bytes of all levels that came again, and the highest of them; between neighbouring ends of rises all do or none.
-static size_t risen_again(const struct retention *state, const struct retention_seen *seen, size_t *top) {
+// Bytes of all levels that came again, and the highest of them, until when; between neighbouring ends of rises all do
+// or none.
+static size_t risen_again(const struct retention *state, const struct retention_seen *seen, size_t *top,
+                          uint64_t *top_until_ns) {
     size_t ends[2 * RETENTION_RISES], sum = 0;
     unsigned count = 0;
     for (unsigned i = 0; i < RETENTION_RISES; i++) {
@@ -102,11 +109,15 @@ static size_t risen_again(const struct retention *state, const struct retention_
         insert_sorted(ends, count++, state->rises[i].high_bytes);
     }
     *top = 0;
-    for (unsigned i = 1; i < count; i++)
-        if (ends[i] > ends[i - 1] && came_again(state, ends[i - 1], seen)) {
-            sum += ends[i] - ends[i - 1];
-            *top = ends[i];
-        }
+    *top_until_ns = seen->now_ns;
+    for (unsigned i = 1; i < count; i++) {
+        uint64_t until_ns = ends[i] > ends[i - 1] ? held_until(state, ends[i - 1], seen) : 0;
+        if (until_ns < seen->now_ns)
+            continue;
+        sum += ends[i] - ends[i - 1];
+        *top = ends[i];
+        *top_until_ns = until_ns > *top_until_ns ? until_ns : *top_until_ns;
+    }
     return sum;
 }
 
@@ -145,20 +156,23 @@ struct retention_choice retention_step(struct retention *state, const struct ret
         state->refault_ns = seen->now_ns;
     }
     bool refaults = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
-    size_t top, risen = risen_again(state, seen, &top);
+    uint64_t top_until_ns;
+    size_t top, risen = risen_again(state, seen, &top, &top_until_ns);
     state->last = *seen;
     return (struct retention_choice){
         .allowance_least = most_of(risen, refaults ? state->refault_bytes : 0),
         .idle_top = top,
+        .idle_top_ns = top_until_ns - seen->now_ns,
         .purge_delay = state->is_worth_helper ? delay_of(seen->hold_ns) : 0,
     };
 }
 
-bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes, uint64_t purged_bytes) {
+bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes, uint64_t purged_bytes,
+                           size_t back_bytes) {
     bool counts = idle->released_bytes >= RETENTION_TURN_BYTES;
     uint64_t back = refaulted_bytes - idle->refaulted_bytes, purged = purged_bytes - idle->purged_bytes;
     uint64_t others = purged > idle->released_bytes ? purged - idle->released_bytes : 0;
-    if (counts && back > others && back - others >= idle->released_bytes / 2) {
+    if (counts && back > others && back - others >= most_of(idle->released_bytes / 2, back_bytes)) {
         idle->delays = idle->delays > 1 ? 2 * idle->delays : 2;
         idle->delays = idle->delays < RETENTION_IDLE_SHARE ? idle->delays : RETENTION_IDLE_SHARE;
     } else if (++idle->weighed < RETENTION_IDLE_SHARE) {

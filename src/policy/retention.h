@@ -21,6 +21,8 @@
 // it did not come again before; and what is retained for so long is worth a thread, which goes on where nobody looks.
 #define RETENTION_IDLE_SHARE 16
 #define RETENTION_HELPER_SHARE 2
+// What came again is held for so many times as long as it took.
+#define RETENTION_AGAIN 4
 
 struct retention_seen {
     uint64_t now_ns;
@@ -62,8 +64,9 @@ struct retention {
 
 struct retention_choice {
     size_t allowance_least;
-    size_t idle_top;    // what nobody took for retention_idle_ns stays up to so much in use: it came again
-    size_t purge_delay; // milliseconds, for memory that lies idle where nobody looks; 0: no need
+    size_t idle_top;      // what nobody took for retention_idle_ns stays up to so much in use: it came again
+    uint64_t idle_top_ns; // for so long from now on
+    size_t purge_delay;   // milliseconds, for memory that lies idle where nobody looks; 0: no need
 };
 
 // How long holding memory costs as much as faulting it in again, at that price of a MiB for a second, ns.
@@ -77,9 +80,14 @@ ALWAYS_INLINE uint64_t retention_idle_ns(uint64_t hold_ns) {
     return hold_ns / RETENTION_IDLE_SHARE;
 }
 
-// How many such times it really is, by what comes back: where half of what went within hold_ns did, whoever saw it rise
-// or not, twice as many, up to hold_ns; where not, half as many. What was purged for other reasons is taken to come
-// back first.
+// What may come back in vain within hold_ns, for a hundredth of the time.
+ALWAYS_INLINE size_t retention_idle_back_bytes(uint64_t hold_ns) {
+    return hold_ns / RETENTION_MIB_NS * MIB / 100;
+}
+
+// How many such times it really is, by what comes back: where three quarters of what went within hold_ns did, whoever
+// saw it rise or not, twice as many, up to hold_ns; where not, half as many. What was purged for other reasons is taken
+// to come back first.
 struct retention_idle {
     unsigned delays;                        // 0 or 1: one
     unsigned waited;                        // of them
@@ -89,7 +97,8 @@ struct retention_idle {
 };
 // A delay has gone by, with so many bytes refaulted and purged so far, for whatever reason: whether what was idle all
 // the time is to go.
-INTERNAL bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes, uint64_t purged_bytes);
+INTERNAL bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes, uint64_t purged_bytes,
+                                    size_t back_bytes);
 // So much went.
 INTERNAL void retention_idle_note(struct retention_idle *idle, uint64_t released_bytes);
 

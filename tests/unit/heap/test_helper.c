@@ -136,7 +136,8 @@ static void let_go(void *context) {
     heap_trim(SIZE_MAX);
     MUST(retained() > 32 * MIB);
     struct heap *heap = heap_enter();
-    helper_want_idle(DELAY_MS, runs_in_use_bytes() + 8 * MIB);
+    const struct helper_idle wanted = {DELAY_MS, runs_in_use_bytes() + 8 * MIB, 0, 0};
+    helper_want_idle(&wanted);
     helper_let_idle_go();
     allocate_written(BLOCKS);
     release_many(blocks, BLOCKS);
@@ -163,13 +164,17 @@ static void watched(void *context) {
     MUST(heap_mine() != NULL);
     DECIDE(allowance_least, GIB);
     DECIDE(purge_delay, 3600 * 1000);
-    helper_want_idle(DELAY_MS, 8 * MIB);
+    struct helper_idle wanted = {DELAY_MS, 8 * MIB, 3600 * 1000, 0};
+    helper_want_idle(&wanted);
     allocate_written(BLOCKS);
     release_many(blocks, BLOCKS);
     heap_trim(SIZE_MAX);
     MUST(retained() > 32 * MIB && comes_true(no_more_is_retained_than_was_to_be_kept));
     os_sleep(5 * DELAY_MS * 1000);
-    MUST(retained() > 4 * MIB); // whole runs go
+    MUST(retained() > 4 * MIB);
+    wanted.top_ms = 5 * DELAY_MS;
+    helper_want_idle(&wanted);
+    MUST(comes_true(few_are_retained)); // nobody looked for longer
 }
 
 static void the_helper_goes_on_where_nobody_looks(void **state) {

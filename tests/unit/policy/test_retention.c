@@ -401,20 +401,20 @@ static void a_heap_that_grows_begins_with_nothing(void **state) {
 
 // ---- a slow model of what came again
 
-// Whether the level between so many MiB and one more came again.
+// Whether the level between so many MiB and one more came again, and is still held for that.
 static bool model_again(size_t level_mib) {
     uint64_t ends[RETENTION_RISES];
     unsigned rises = 0;
     bool again = false;
-    for (unsigned i = 0; i < RETENTION_RISES; i++) {
-        const struct retention_rise *rise = &state_now.rises[i];
+    for (unsigned i = 1; i <= RETENTION_RISES; i++) { // from the oldest
+        const struct retention_rise *rise = &state_now.rises[(state_now.newest + i) % RETENTION_RISES];
         if (rise->end_ns != 0 && rise->low_bytes <= level_mib * MIB && level_mib * MIB < rise->high_bytes)
             ends[rises++] = rise->end_ns;
     }
-    for (unsigned i = 0; i < rises; i++) // each pair, whichever came first
-        for (unsigned k = 0; k < rises; k++)
-            again |= i != k && ends[i] <= ends[k] && ends[k] - ends[i] <= RETENTION_NS &&
-                     seen.now_ns - ends[k] <= RETENTION_NS;
+    for (unsigned i = 1; i < rises; i++) {
+        uint64_t took_ns = ends[i] - ends[i - 1], idle_ns = seen.now_ns - ends[i];
+        again |= took_ns <= RETENTION_NS && idle_ns <= RETENTION_NS && idle_ns <= 4 * took_ns + RETENTION_NS / 16;
+    }
     return again;
 }
 

@@ -17,7 +17,7 @@ static unsigned wait_with(struct retention_idle *idle, size_t bytes, size_t come
         is_gone = is_gone && lies_idle > 0;
         refaulted += others;
         purged += others;
-        if (!retention_idle_is_due(idle, refaulted, purged))
+        if (!retention_idle_is_due(idle, refaulted, purged, 40 * MIB))
             continue;
         wait = i - last;
         last = i;
@@ -37,6 +37,7 @@ static void what_comes_back_is_waited_for_longer(void **state) {
     assert_int_equal(wait_with(&idle, 100 * MIB, 60 * MIB, 15), RETENTION_IDLE_SHARE);
     assert_int_equal(wait_with(&idle, 100 * MIB, 10 * MIB, 100), 1); // hardly any comes back any more
     assert_int_equal(wait_with(&idle, 1000, 1000, 2), 1);            // not worth a thought
+    assert_int_equal(wait_with(&idle, 8 * MIB, 8 * MIB, 5), 1);      // all comes back, and costs little
 }
 
 static void what_was_purged_for_other_reasons_does_not_count(void **state) {
