@@ -26,8 +26,8 @@ def test_time_and_memory_are_the_programs_own(tmp_path):
 
 
 def test_a_library_that_was_in_use_is_proved(tmp_path, counting_library):
-    for _ in range(20):
-        Program("sleep", "coreutils", "/bin/sleep", ("0.02",), "").run(Allocator("counting", counting_library), tmp_path)
+    for _ in range(10):
+        Program("sleep", "coreutils", "/bin/sleep", ("0.1",), "").run(Allocator("counting", counting_library), tmp_path)
 
 
 def test_a_program_with_a_malloc_of_its_own_is_thrown_out(tmp_path):
