@@ -259,15 +259,16 @@ fast path; a thread that never leaves its stacks is not seen. One thread at a ti
 the first half of its window: those that it frees within 256 calls are short-lived, and tell nothing of the blocks in use.
 
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
-that has to be faulted in again, a page purged, and a MiB held for a second, which is worth what the option `memory_price` says: what is learned is leaner the
-higher that is, and faster the lower. At its default a GiB is worth an eighth of a processor.
+that has to be faulted in again, a page purged, and a MiB held for a second, which is worth what the option `memory_price`
+says: what is learned is leaner the higher that is, and faster the lower. At its default a GiB is worth an eighth of a processor.
 
 | what | how it is decided | code |
 |---|---|---|
 | **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer, and down to the default where they are few. The budget of all is doubled by the same rule, to half of what is in use at most | `policy/depths.h` |
 | **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while few blocks of the old class would stand beside it: while it grows, or once hardly any are left; else in its next run | `policy/classes.h` |
 | **site rules**: from which size on the blocks of one call have mappings of their own; in mode research alone | the busiest calls, one after the other, play thresholds beside the default in paired windows (UCB1); adopted is what is 8 % better three times in a row, then the call rests for 180 seconds. A rule of the file stays | `policy/ucb.h` |
-| how much free memory is held, and how long | as much as came, went and came again within the time in which holding costs as much as faulting in, 1.9 seconds at the default price, for four times as long as that took and that long at most; what did not come again yet goes once nobody took it for a sixteenth of that, or longer where much of it came back; once 8 MiB have been free for half of that, by a helper thread, too, for no thread may come by to look, as with the option `purge_delay`, which later runs have, too, if the program slept; the next run begins with what this one had better held all the time | `policy/retention.h` |
+| how much free memory is held, and how long | what came, went and came again within the time for which holding costs as much as faulting in (1.9 seconds at the default price) is held for four times as long as that took, and 1.9 seconds at most. The next run begins with what this one had better held all the time | `policy/retention.h` |
+| when other free memory goes | after a sixteenth of that time, or where much of it came back after up to all of it, when a thread looks. Once 8 MiB have been free for half of that time, a helper thread does it as well, where nobody looks; later runs have the thread (`purge_delay`) if the program slept | `policy/retention.h`, `heap/helper.h` |
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | huge pages from the first page on, in the next run | where the heap was dense, and had 8 MiB or more | `learn/next_run.h` |
 | huge pages for groups that are full and touched already | one after the other, at once, in a heap of 8 MiB or more, for 1/200 of the time | `policy/budget.h`, `region/collapse.h` |

@@ -190,6 +190,7 @@ void *call_aligned(size_t bytes, size_t align) {
     if (class_index != CLASS_NONE && open_class(class_index, CALL_SITE) != CLASS_NONE) {
         block = stack_pop(class_index);
         block = block != NULL ? block : heap_refill(class_index);
+        helper_look();
     } else if (bytes <= PTRDIFF_MAX && align <= PTRDIFF_MAX) {
         block = take_big(bytes, align, CALL_SITE, &zeroed);
     }

@@ -1,15 +1,13 @@
 // A thread of the library's own that gives back what lies idle while the program does nothing (option purge_delay).
 //
 // J1. There is at most one, and only while there is a delay, and the heap, with what it retains, is larger than what
-// may
-//     always stay, or something is retained. A process that is confined starts none: it may be killed for it.
+//     may always stay, or something is retained. A process that is confined starts none: it may be killed for it.
 // J2. It is started by threads that allocate, never by those that free: the C library frees under locks that
 //     pthread_create takes; and by those that have a heap, outside of it.
 // J3. Each delay it purges as much as was retained all through the delay: what is in use now and then stays. Pages of
 //     part-used slabs go once, when nothing has moved for a delay.
 // J4. It blocks all signals, and is inside a heap's gate but while it sleeps, so that fork finds everything whole. A
-// fork
-//     child has none until it allocates.
+//     fork child has none until it allocates.
 // J5. The learner wants what nobody took for a shorter delay to go, too, but for what it knows to come again: up to so
 //     much in use. While there is a helper that does it, where no thread comes by to look as well; else who looks. How
 //     many delays it takes is found by what comes back (retention_idle, under idle_is_busy).

@@ -1,5 +1,4 @@
 // Fills a thread's stack from slabs.
-#include "heap/helper.h"
 #include "heap/registry.h"
 #include "heap/sampling.h"
 #include "heap/transfer.h"
@@ -242,6 +241,5 @@ void *heap_refill(unsigned class_index) {
     else
         block = heap_refill_own(heap, class_index);
     heap_leave(heap);
-    helper_look();
     return block;
 }

@@ -211,19 +211,19 @@ static void collapse_some(uint64_t now_ns) {
 // Whether it is time for what lies idle to go. What that takes is the price of less memory, as where memory is freed:
 // it does not count as learning.
 static bool is_idle_due(uint64_t now_ns) {
-    uint64_t delay_ns = retention_idle_ns(retention_ns(options.memory_price));
-    size_t delay = delay_ns / LEARN_HASTE / MS_NS;
+    uint64_t hold_ns = retention_ns(options.memory_price), delay_ns = retention_idle_ns(hold_ns);
     bool goes = decide_lets_idle_go();
     uint64_t top_ns;
     size_t top = decide_idle_top(&top_ns);
     struct helper_idle wanted = {
-        .delay = !goes                   ? 0
-                 : delay < IDLE_LEAST_MS ? IDLE_LEAST_MS
-                                         : delay,
         .top_bytes = top,
         .top_ms = top_ns / LEARN_HASTE / MS_NS,
-        .back_bytes = retention_idle_back_bytes(retention_ns(options.memory_price)),
+        .back_bytes = retention_idle_back_bytes(hold_ns),
     };
+    if (goes) {
+        size_t delay = delay_ns / LEARN_HASTE / MS_NS;
+        wanted.delay = delay < IDLE_LEAST_MS ? IDLE_LEAST_MS : delay;
+    }
     helper_want_idle(&wanted);
     if (!goes || now_ns - learner.idle_ns < delay_ns)
         return false;

@@ -80,12 +80,11 @@ static uint64_t held_until(const struct retention *state, size_t level, const st
         const struct retention_rise *rise = &state->rises[(state->newest + i) % RETENTION_RISES];
         if (rise->end_ns == 0 || rise->low_bytes > level || rise->high_bytes <= level)
             continue;
-        uint64_t took_ns = rise->end_ns - last_ns,
-                 holds_ns = RETENTION_AGAIN * took_ns + retention_idle_ns(seen->hold_ns);
-        if (last_ns != 0 && took_ns <= seen->hold_ns) {
-            holds_ns = rise->end_ns + (holds_ns < seen->hold_ns ? holds_ns : seen->hold_ns);
-            until_ns = until_ns > holds_ns ? until_ns : holds_ns;
-        }
+        uint64_t took_ns = rise->end_ns - last_ns;
+        uint64_t for_ns = RETENTION_AGAIN * took_ns + retention_idle_ns(seen->hold_ns);
+        for_ns = for_ns < seen->hold_ns ? for_ns : seen->hold_ns;
+        if (last_ns != 0 && took_ns <= seen->hold_ns && until_ns < rise->end_ns + for_ns)
+            until_ns = rise->end_ns + for_ns;
         last_ns = rise->end_ns;
     }
     return until_ns;

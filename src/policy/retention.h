@@ -23,6 +23,8 @@
 #define RETENTION_HELPER_SHARE 2
 // What came again is held for so many times as long as it took.
 #define RETENTION_AGAIN 4
+// The part (1/N) of the time that faulting in again what was idle may cost.
+#define RETENTION_BACK_SHARE 100
 
 struct retention_seen {
     uint64_t now_ns;
@@ -80,14 +82,14 @@ ALWAYS_INLINE uint64_t retention_idle_ns(uint64_t hold_ns) {
     return hold_ns / RETENTION_IDLE_SHARE;
 }
 
-// What may come back in vain within hold_ns, for a hundredth of the time.
+// How much may go and come back within hold_ns, by what that costs.
 ALWAYS_INLINE size_t retention_idle_back_bytes(uint64_t hold_ns) {
-    return hold_ns / RETENTION_MIB_NS * MIB / 100;
+    return hold_ns / RETENTION_MIB_NS * MIB / RETENTION_BACK_SHARE;
 }
 
-// How many such times it really is, by what comes back: where three quarters of what went within hold_ns did, whoever
-// saw it rise or not, twice as many, up to hold_ns; where not, half as many. What was purged for other reasons is taken
-// to come back first.
+// How many such times it really is, by what comes back: where half of what went within hold_ns did, whoever saw it rise
+// or not, and more than may, twice as many, up to hold_ns; where not, half as many. What was purged for other reasons
+// is taken to come back first.
 struct retention_idle {
     unsigned delays;                        // 0 or 1: one
     unsigned waited;                        // of them

@@ -51,6 +51,7 @@ static void allocate_written(unsigned count) {
     allocate_many(class_of(BLOCK_BYTES), blocks, count);
     for (unsigned i = 0; i < count; i++)
         memset(blocks[i], 1, BLOCK_BYTES);
+    helper_look();
 }
 
 static void begin(void) {
@@ -182,12 +183,16 @@ static void the_helper_goes_on_where_nobody_looks(void **state) {
     child_must_succeed(watched, NULL);
 }
 
-// What a delay is may change, and end.
-static void change(void *context) {
-    (void)context;
+static void begin_and_end(void) {
     begin();
     DECIDE(purge_delay, 0);
     MUST(comes_true(it_is_alone));
+}
+
+// What a delay is may change, and end.
+static void change(void *context) {
+    (void)context;
+    begin_and_end();
     size_t before = retained();
     release_many(blocks, BLOCKS / 2);
     os_sleep(5 * DELAY_MS * 1000);
@@ -204,9 +209,7 @@ static void without_a_delay_it_ends(void **state) {
 
 static void start_inside(void *context) {
     (void)context;
-    begin();
-    DECIDE(purge_delay, 0);
-    MUST(comes_true(it_is_alone));
+    begin_and_end();
     DECIDE(purge_delay, DELAY_MS);
     struct heap *heap = heap_enter();
     helper_start();
