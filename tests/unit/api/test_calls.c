@@ -304,15 +304,33 @@ static void blocks_above_the_classes_let_idle_stacks_go(void **state) {
     assert_in_range(stacked, 100000, at_first);
 }
 
-// Big blocks alone, of which the cache keeps one: the helper looks after it (option purge_delay).
+static void *take_big_block(void) {
+    return call_malloc(10 * MIB);
+}
+
+static void *take_small_block(void) {
+    return call_malloc(5000);
+}
+
+static void *take_aligned_block(void) {
+    return call_aligned(5000, 4096);
+}
+
+static void *take_zeroed_block(void) {
+    return call_calloc(100000, 1);
+}
+
+// Big blocks alone, of which the cache keeps one: the helper looks after it (option purge_delay) as soon as anything is
+// allocated in any way.
 static void two_big_blocks(void *context) {
-    (void)context;
-    DECIDE(purge_delay, 30);
+    void *(*const *take)(void) = context;
     void *one = call_malloc(12 * MIB), *other = call_malloc(12 * MIB);
     MUST(one != NULL && other != NULL);
     memset(one, 1, 12 * MIB);
     call_free(one);
     MUST(cache_count().bytes >= 12 * MIB);
+    DECIDE(purge_delay, 30);
+    MUST((*take)() != NULL);
     for (unsigned i = 0; i < 60 * 1000 && cache_count().bytes > 0; i++)
         os_sleep(1000); // at most a minute
     MUST(cache_count().bytes == 0);
@@ -320,8 +338,10 @@ static void two_big_blocks(void *context) {
 }
 
 static void big_blocks_that_nobody_takes_go_back(void **state) {
+    void *(*const ways[])(void) = {take_big_block, take_small_block, take_aligned_block, take_zeroed_block};
     (void)state;
-    child_must_succeed(two_big_blocks, NULL);
+    for (unsigned i = 0; i < COUNT_OF(ways); i++)
+        child_must_succeed(two_big_blocks, (void *)&ways[i]);
 }
 
 int main(void) {

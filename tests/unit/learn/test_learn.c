@@ -269,7 +269,34 @@ static void there_is_no_look_after_the_end(void **state) {
     child_must_succeed(end_and_go_on, NULL);
 }
 
-// ---- several threads
+// Milliseconds for which a thread looks until some of 12 MiB goes that nobody takes; more than `most` where they stay.
+static unsigned lies_idle_for(unsigned most) {
+    bool zeroed;
+    size_t slices = (12 * MIB) >> SLICE_SHIFT, first = runs_take(slices, 1, &zeroed);
+    unsigned ms = 0;
+    runs_give(first, slices);
+    uint64_t purged_bytes = runs_count().purged_bytes;
+    for (; ms <= most && runs_count().purged_bytes == purged_bytes; ms++) {
+        for (unsigned i = 0; i < 64; i++)
+            learn_look(0);
+        usleep(1000);
+    }
+    return ms;
+}
+
+static void let_idle_go(void *unused) {
+    (void)unused;
+    start_with("learning", "none");
+    work(1000);
+    MUST(lies_idle_for(60000) <= 60000);
+    learn_obey_user(DECISION_retain_min, 77 * MIB);
+    MUST(lies_idle_for(1000) > 1000);
+}
+
+static void what_lies_idle_goes_but_where_the_user_holds_it(void **state) {
+    (void)state;
+    child_must_succeed(let_idle_go, NULL);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -286,6 +313,7 @@ int main(void) {
         cmocka_unit_test(a_fork_child_learns_from_what_it_does_itself),
         cmocka_unit_test(where_nothing_is_learned_nothing_is_told),
         cmocka_unit_test(there_is_no_look_after_the_end),
+        cmocka_unit_test(what_lies_idle_goes_but_where_the_user_holds_it),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
 }

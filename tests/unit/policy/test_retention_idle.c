@@ -38,6 +38,7 @@ static void what_comes_back_is_waited_for_longer(void **state) {
     assert_int_equal(wait_with(&idle, 100 * MIB, 10 * MIB, 100), 1); // hardly any comes back any more
     assert_int_equal(wait_with(&idle, 1000, 1000, 2), 1);            // not worth a thought
     assert_int_equal(wait_with(&idle, 8 * MIB, 8 * MIB, 5), 1);      // all comes back, and costs little
+    assert_int_equal(wait_with(&idle, GIB, 60 * MIB, 15), 1);        // the better part stays away
 }
 
 static void what_was_purged_for_other_reasons_does_not_count(void **state) {
