@@ -246,6 +246,13 @@ def test_rows_are_listed_with_seeds_drawn_or_given():
     assert len(set(one)) == len(set(other)) == rows.SEEDS and one != other
 
 
+def test_programs_that_are_not_installed_are_told_where_their_rows_were_asked_for(monkeypatch):
+    monkeypatch.setattr(rows.programs, "is_there", lambda one: one.name != "z3")
+    assert "z3" not in invoke("--list", "--group", "changing").output
+    assert "z3" not in invoke("--list", "--group", "programs", "--rows", "programs/py*").output
+    assert "left out, not installed" in invoke("--list", "--group", "programs", "--rows", "programs/?[3y]*").output
+
+
 def test_every_group_has_rows_and_every_row_a_known_workload():
     tasks = rows.all_tasks([1], [], quick=False)
     assert {task.group for task in tasks} >= set(rows.GROUPS) - {rows.PROGRAMS}

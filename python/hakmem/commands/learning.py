@@ -127,7 +127,7 @@ def _tasks(head: dict) -> list[Task]:
         if missing := set(names) - {task.name for task in tasks}:
             raise fail(f"these rows can't be run here any more: {', '.join(sorted(missing))}")
     elif not head["quick"]:
-        for one in rows.missing_programs():
+        for one in rows.missing_programs(head["groups"], head["globs"]):
             warn("left out, not installed", f"{one.name} (Debian: {one.package})")
     if not tasks:
         raise fail("no row matches; --list prints them")

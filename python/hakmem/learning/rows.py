@@ -158,10 +158,15 @@ def all_tasks(seeds: list[int], files: list[Path], quick: bool) -> list[Task]:
     return [task for task in tasks if not quick or task.group == CHANGING or task.name in _QUICK]
 
 
-def missing_programs() -> list[programs.Subject]:
-    return [one for one in programs.PROGRAMS if one.name in _PROGRAMS and not programs.is_there(one)]
+def missing_programs(groups: list[str], globs: list[str]) -> list[programs.Subject]:
+    """Whose rows would be among the selected ones."""
+    return [one for one in programs.PROGRAMS if one.name in _PROGRAMS and not programs.is_there(one)
+            and _is_selected(one.row, PROGRAMS, groups, globs)]
 
 
 def selected(tasks: list[Task], groups: list[str], globs: list[str]) -> list[Task]:
-    return [task for task in tasks if (not groups or task.group in groups)
-            and (not globs or any(fnmatch(task.name, glob) for glob in globs))]
+    return [task for task in tasks if _is_selected(task.name, task.group, groups, globs)]
+
+
+def _is_selected(name: str, group: str, groups: list[str], globs: list[str]) -> bool:
+    return (not groups or group in groups) and (not globs or any(fnmatch(name, glob) for glob in globs))
