@@ -81,8 +81,34 @@ static void revoke_idle_stack(struct heap *heap) {
     heap_set_depth(heap, oldest, 0);
 }
 
+// Makes stacks that are deeper than is decided by now as deep as that. Once for a decision: another one in the same
+// place (P2) is obeyed as late as the next.
+static void heap_obey_depths(struct heap *heap, const struct snapshot *snapshot, unsigned busy_class) {
+    if (LIKELY(heap->obeyed == snapshot))
+        return;
+    heap->obeyed = snapshot;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        if (heap->classes[i].depth == 0 || i == busy_class || heap->classes[i].parked != NULL)
+            continue;
+        unsigned most = most_depth(snapshot, i);
+        if (heap->classes[i].depth <= most)
+            continue;
+        heap_flush(heap, i, 0);
+        heap_set_depth(heap, i, most);
+    }
+}
+
 bool heap_fits_budget(const struct heap *heap, size_t bytes) {
     return heap->granted_bytes + bytes <= budget_bytes(snapshot_now());
+}
+
+// Whether a stack may hold so much more. Where the budget is spent, what others hold against the decisions in force
+// goes back first.
+static bool heap_may_deepen(struct heap *heap, unsigned class_index, size_t bytes) {
+    if (heap_fits_budget(heap, bytes))
+        return true;
+    heap_obey_depths(heap, snapshot_now(), class_index);
+    return heap_fits_budget(heap, bytes);
 }
 
 bool heap_grant_stack(struct heap *heap, unsigned class_index) {
@@ -93,10 +119,12 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
     bool is_routed = class_bytes(class_index) >= load_relaxed(&routes_least_bytes); // E2
     if (options.fastlane == OPTION_FASTLANE_OFF || is_routed || class_bytes(class_index) >= DECIDED(big_threshold))
         return false;
-    if (class_is_large(class_index) && !heap_fits_budget(heap, depth * class_bytes(class_index))) {
+    if (class_is_large(class_index) && !heap_may_deepen(heap, class_index, depth * class_bytes(class_index))) {
         revoke_idle_stack(heap);
-        if (!heap_fits_budget(heap, depth * class_bytes(class_index)))
+        if (!heap_fits_budget(heap, depth * class_bytes(class_index))) {
+            count_add(&own->counters.denied_stacks, 1);
             return false;
+        }
     }
     if (own->cell == NULL) {
         own->cell = heap_take_cell(heap);
@@ -117,7 +145,7 @@ void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     unsigned batch = own->batch * 2u;
     if (batch > own->depth / 2u && own->depth < most) {
         unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;
-        if (heap_fits_budget(heap, (depth - own->depth) * class_bytes(class_index)))
+        if (heap_may_deepen(heap, class_index, (depth - own->depth) * class_bytes(class_index)))
             heap_set_depth(heap, class_index, depth);
     }
     // Half of the stack leaves room for frees; most of a deep one where there are none.

@@ -68,16 +68,17 @@ struct heap {
     uint32_t learn_calls;     // slow calls that learn/ was told of
     void **spare_cells;       // each holds the next in its lowest slot
     size_t granted_bytes;     // what all stacks can hold: sum of depth * block size, and what is parked
-    uint32_t turn;            // refills and flushes so far
-    uint32_t refill_turn;     // the last refill's
-    uint32_t phase_turns;     // flushes without a refill, after which a phase of frees has begun
-    size_t phase_bytes;       // in use when the phase of frees began
-    uint32_t trim_turn;       // last request of malloc_trim obeyed
-    uint8_t own_cells_used;   // of `cells`, ever
-    uint8_t stacks_granted;   // classes that have a cell
-    uint8_t look_wait;        // turns since the last look around
-    uint8_t stack_look;       // next of them to look at for idleness
-    uint8_t transfer_look;    // class whose transfer cache was looked at last
+    const struct snapshot *obeyed; // no stack was deeper than this one allows
+    uint32_t turn;                 // refills and flushes so far
+    uint32_t refill_turn;          // the last refill's
+    uint32_t phase_turns;          // flushes without a refill, after which a phase of frees has begun
+    size_t phase_bytes;            // in use when the phase of frees began
+    uint32_t trim_turn;            // last request of malloc_trim obeyed
+    uint8_t own_cells_used;        // of `cells`, ever
+    uint8_t stacks_granted;        // classes that have a cell
+    uint8_t look_wait;             // turns since the last look around
+    uint8_t stack_look;            // next of them to look at for idleness
+    uint8_t transfer_look;         // class whose transfer cache was looked at last
     uint8_t outbox_blocks;
     uint8_t stack_classes[CLASS_END]; // those that have a cell
     struct heap_class classes[CLASS_END];

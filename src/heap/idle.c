@@ -75,7 +75,7 @@ static void heap_look_at(struct heap *heap, unsigned class_index) {
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
 
-static void heap_look(struct heap *heap, unsigned busy_class) {
+void heap_look_around(struct heap *heap, unsigned busy_class) {
     uint32_t trim_turn = load_relaxed(&heap_trim_turn);
     if (UNLIKELY(heap->trim_turn != trim_turn)) {
         heap->trim_turn = trim_turn;
@@ -97,12 +97,9 @@ static void heap_look(struct heap *heap, unsigned busy_class) {
     if (heap->stacks_granted == 0)
         return;
     heap->stack_look = heap->stack_look + 1 < heap->stacks_granted ? heap->stack_look + 1 : 0;
-    if (heap->stack_classes[heap->stack_look] != busy_class)
-        heap_look_at(heap, heap->stack_classes[heap->stack_look]);
-}
-
-void heap_look_around(struct heap *heap, unsigned busy_class) {
+    if (heap->stack_classes[heap->stack_look] == busy_class)
+        return;
     heap_show_tops(heap);
-    heap_look(heap, busy_class);
+    heap_look_at(heap, heap->stack_classes[heap->stack_look]);
     heap_hide_tops(heap);
 }

@@ -203,12 +203,13 @@ static unsigned depth_for_file(unsigned class_index) {
 }
 
 static void decide_depths(const struct observation *seen) {
-    static uint64_t batches[CLASS_END];
+    static uint64_t batches[CLASS_END], denied[CLASS_END];
     static uint32_t sizes[CLASS_END];
     static uint8_t usual[CLASS_END];
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         usual[i] = class_bytes(i) > 0 ? (uint8_t)heap_usual_depth(i) : 0;
         batches[i] = seen->classes[i].refills + seen->classes[i].flushes;
+        denied[i] = seen->classes[i].denied;
         sizes[i] = (uint32_t)class_bytes(i);
     }
     struct depths_seen now = {
@@ -216,6 +217,7 @@ static void decide_depths(const struct observation *seen) {
         .threads = seen->threads,
         .in_use_bytes = seen->in_use_bytes,
         .batches = batches,
+        .denied = denied,
         .class_bytes = sizes,
         .defaults = decider.base.depth,
         .usual = usual,

@@ -31,6 +31,7 @@ static void observe_heap(struct heap *heap, void *context) {
         sum->refills += load_relaxed(&own->counters.refills);
         sum->refilled_blocks += refilled;
         sum->flushes += load_relaxed(&own->counters.flushes);
+        sum->denied += load_relaxed(&own->counters.denied_stacks);
         sum->flushed_blocks += load_relaxed(&own->counters.flushed_blocks) + sent_home;
         sum->cached_blocks += cached;
     }
@@ -62,14 +63,19 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->faults = may_ask ? os_count_faults() : 0;
 }
 
+static uint64_t observed_batches(const struct observation *seen, unsigned class_index) {
+    const struct observed_class *own = &seen->classes[class_index];
+    return own->refills + own->flushes + own->denied;
+}
+
 double observed_cost(const struct observation *seen, const struct observation *before) {
     static struct cost_seen past; // one thread at a time
     static uint32_t sizes[CLASS_END];
     size_t idle_in_slabs = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        const struct observed_class *now = &seen->classes[i], *then = &before->classes[i];
+        const struct observed_class *now = &seen->classes[i];
         sizes[i] = (uint32_t)class_bytes(i);
-        past.batches[i] = now->refills + now->flushes - then->refills - then->flushes;
+        past.batches[i] = observed_batches(seen, i) - observed_batches(before, i);
         uint64_t out = observed_out_blocks(seen, i) * sizes[i]; // the counts of threads are not of one moment
         idle_in_slabs += now->slab_bytes > out ? now->slab_bytes - out : 0;
     }

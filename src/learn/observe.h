@@ -8,6 +8,7 @@ struct observed_class {
     uint64_t refills;
     uint64_t refilled_blocks;
     uint64_t flushes;
+    uint64_t denied; // requests and frees without a stack, for lack of budget
     uint64_t flushed_blocks;
     uint64_t cached_blocks;
     size_t slab_bytes;

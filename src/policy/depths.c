@@ -27,11 +27,16 @@ static uint64_t blocks_ns(const struct depths_seen *seen, uint64_t depth, uint32
     return depth * bytes / OCCUPIED_SHARE * seen->threads / 1024 * seen->price / 1024;
 }
 
-static bool is_worth_doubling(const struct depths_seen *seen, const struct depth_class *own, uint32_t bytes,
-                              unsigned depth) {
+// What so many blocks cost for a second: the memory, or what others lack who share the budget.
+static uint64_t holding_ns(const struct depths_seen *seen, const struct depths *state, unsigned depth, uint32_t bytes) {
+    uint64_t held_ns = blocks_ns(seen, depth, bytes);
+    return held_ns > state->denied_ns ? held_ns : state->denied_ns;
+}
+
+static bool is_worth_doubling(const struct depth_class *own, uint64_t holding, uint32_t bytes, unsigned depth) {
     bool is_useless = own->trial == DEPTH_USELESS && own->rate < ANOTHER_RATE * own->useless_rate &&
                       own->rate > own->useless_rate / ANOTHER_RATE;
-    return !is_useless && depth < STACK_MAX_DEPTH && batches_ns(own->rate, bytes) / 2 > blocks_ns(seen, depth, bytes);
+    return !is_useless && depth < STACK_MAX_DEPTH && batches_ns(own->rate, bytes) / 2 > holding;
 }
 
 // Stacks of small blocks are parked where they are the deepest, and no others (heap/park.c): a class whose batches are
@@ -40,10 +45,8 @@ static bool keeps_deepest(uint32_t bytes, unsigned depth) {
     return depth == STACK_MAX_DEPTH && bytes <= PARK_MOST_BYTES;
 }
 
-static bool is_worth_halving(const struct depths_seen *seen, const struct depth_class *own, uint32_t bytes,
-                             unsigned depth) {
-    return !keeps_deepest(bytes, depth) &&
-           batches_ns(own->rate, bytes) * IDLE_SHARE < blocks_ns(seen, depth / 2, bytes);
+static bool is_worth_halving(const struct depth_class *own, uint64_t holding, uint32_t bytes, unsigned depth) {
+    return !keeps_deepest(bytes, depth) && batches_ns(own->rate, bytes) * IDLE_SHARE < holding;
 }
 
 // One less than the deepest is what is left of it, halved and doubled again.
@@ -52,8 +55,9 @@ static unsigned limited(unsigned depth) {
 }
 
 // A class's next depth.
-static unsigned next_depth(const struct depths_seen *seen, struct depth_class *own, unsigned class_index, uint32_t rate,
+static unsigned next_depth(const struct depths_seen *seen, struct depths *state, unsigned class_index, uint32_t rate,
                            unsigned depth) {
+    struct depth_class *own = &state->classes[class_index];
     unsigned least = seen->defaults[class_index];
     uint32_t bytes = seen->class_bytes[class_index], before = own->rate;
     unsigned usual = seen->usual != NULL ? seen->usual[class_index] : 0, in_force = depth > usual ? depth : usual;
@@ -66,12 +70,12 @@ static unsigned next_depth(const struct depths_seen *seen, struct depth_class *o
         own->useless_rate = before;
         return own->depth_before;
     }
-    if (is_worth_doubling(seen, own, bytes, in_force)) {
+    if (is_worth_doubling(own, holding_ns(seen, state, in_force, bytes), bytes, in_force)) {
         own->trial = DEPTH_TRIED;
         own->depth_before = (uint8_t)depth;
         return limited(2 * in_force);
     }
-    if (depth <= least || !is_worth_halving(seen, own, bytes, depth))
+    if (depth <= least || !is_worth_halving(own, holding_ns(seen, state, depth / 2, bytes), bytes, depth))
         return depth;
     return depth / 2 > least ? depth / 2 : least;
 }
@@ -145,17 +149,27 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
     return false;
 }
 
-// A class's batches per second since the last step.
-static uint32_t batch_rate(struct depth_class *own, uint64_t batches, uint64_t elapsed_ns) {
-    uint64_t rate = (batches - own->batches) * SECOND_NS / elapsed_ns;
-    own->batches = batches;
+// How many there were per second since the last step.
+static uint32_t rate_since(uint64_t *before, uint64_t now, uint64_t elapsed_ns) {
+    uint64_t rate = (now - *before) * SECOND_NS / elapsed_ns;
+    *before = now;
     return rate < UINT32_MAX ? (uint32_t)rate : UINT32_MAX;
 }
 
 static void note_first_look(struct depths *state, const struct depths_seen *seen) {
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
         state->classes[i].batches = seen->batches[i];
+        state->classes[i].denied = seen->denied != NULL ? seen->denied[i] : 0;
+    }
     state->last_ns = seen->now_ns;
+}
+
+// What it costs per second that stacks are denied: each such request moves one block the long way.
+static uint64_t denials_ns(struct depths *state, const struct depths_seen *seen, uint64_t elapsed_ns) {
+    uint64_t cost_ns = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END && seen->denied != NULL; i++)
+        cost_ns += batches_ns(rate_since(&state->classes[i].denied, seen->denied[i], elapsed_ns), seen->class_bytes[i]);
+    return cost_ns;
 }
 
 unsigned depths_step(struct depths *state, const struct depths_seen *seen, struct snapshot *snapshot) {
@@ -169,16 +183,18 @@ unsigned depths_step(struct depths *state, const struct depths_seen *seen, struc
     if (elapsed < STEP_LEAST_NS || seen->threads == 0)
         return 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        rates[i] = batch_rate(&state->classes[i], seen->batches[i], elapsed);
+        rates[i] = rate_since(&state->classes[i].batches, seen->batches[i], elapsed);
         cost_ns += batches_ns(rates[i], seen->class_bytes[i]);
     }
+    state->denied_ns = denials_ns(state, seen, elapsed);
+    cost_ns += state->denied_ns;
     bool is_about_budget = try_budget(seen, &state->budget, cost_ns, ++state->steps);
     if (is_about_budget) // what it changed would be credited to them
         settle_classes(state);
     for (unsigned i = CLASS_FIRST; i < CLASS_END && !is_about_budget; i++) {
         if (seen->class_bytes[i] == 0 || seen->batches[i] == 0) // nobody uses it
             continue;
-        unsigned depth = snapshot->depth[i], next = next_depth(seen, &state->classes[i], i, rates[i], depth);
+        unsigned depth = snapshot->depth[i], next = next_depth(seen, state, i, rates[i], depth);
         snapshot->depth[i] = (uint8_t)next;
         snapshot->batch[i] = (uint8_t)((next + 1) / 2);
         changed += next != depth;

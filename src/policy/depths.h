@@ -5,7 +5,8 @@
 // batches cost is more than what the blocks cost in memory, and taken back where the batches did not become fewer.
 // Where hardly any batch moves, depth goes down again, to the default: what is idle now may be what the program's next
 // phase works with. All classes share one budget, which is doubled by the same rule: on trial, where a quarter of what
-// all batches cost is more than what stacks hold by now.
+// all batches cost is more than what stacks hold by now. Where it is spent, so that some class gets no stack at all,
+// what that costs is what each block more than by default costs too.
 #ifndef POLICY_DEPTHS_H
 #define POLICY_DEPTHS_H
 
@@ -19,6 +20,7 @@ enum depth_trial {
 
 struct depth_class {
     uint64_t batches;      // so far, at the last step
+    uint64_t denied;       // and those without a stack
     uint32_t rate;         // batches per second then
     uint32_t useless_rate; // at which doubling did not help
     uint8_t trial;         // enum depth_trial
@@ -34,7 +36,8 @@ struct depth_budget {
 };
 
 struct depths {
-    uint64_t last_ns; // 0: nothing was seen yet
+    uint64_t last_ns;   // 0: nothing was seen yet
+    uint64_t denied_ns; // that it cost per second, at the last step, that stacks were denied
     unsigned steps;
     struct depth_budget budget;
     struct depth_class classes[CLASS_END];
@@ -45,6 +48,7 @@ struct depths_seen {
     unsigned threads;
     size_t in_use_bytes;
     const uint64_t *batches;     // refills and flushes so far, by class
+    const uint64_t *denied;      // requests and frees that found no stack, for lack of budget; NULL: none
     const uint32_t *class_bytes; // 0: no such class
     const uint8_t *defaults;     // the classes' default depths
     const uint8_t *usual;        // depths that they have whatever is decided; NULL: none

@@ -214,6 +214,46 @@ static void large_classes_share_the_budget_by_use(void **state) {
     child_must_succeed(an_idle_large_class_lends_its_stack_to_another, NULL);
 }
 
+// Stacks of small classes as deep as one snapshot lets them be; then another says less.
+static void stacks_above_their_depth_make_room(void *context) {
+    static struct snapshot deep, shallow;
+    unsigned class_index = class_of(16 * KIB), large = CLASS_COUNT - 1;
+    (void)context;
+    MUST(heap_process_start());
+    shallow = deep = *snapshot_now();
+    deep.depth[class_index] = STACK_MAX_DEPTH;
+    deep.thread_bytes = shallow.thread_bytes = STACK_MAX_DEPTH * 16 * KIB + class_bytes(large) / 2;
+    deep.all_threads_bytes = shallow.all_threads_bytes = 0;
+    snapshot_publish(&deep);
+    struct heap *heap = heap_mine();
+    struct heap_class *own = &heap->classes[class_index];
+    for (unsigned turn = 0; turn < 4; turn++) {
+        allocate_many(class_index, blocks, 2000);
+        release_many(blocks, 2000);
+    }
+    allocate_many(class_index, blocks, 2000);
+    MUST(own->depth == STACK_MAX_DEPTH);
+    uint64_t denied = counts_of(large).counters.denied_stacks;
+    void *block = allocate(large);
+    MUST(block != NULL && heap->classes[large].depth == 0);
+    MUST(counts_of(large).counters.denied_stacks == denied + 1 && own->depth == STACK_MAX_DEPTH);
+    release(block);
+    MUST(counts_of(large).counters.denied_stacks == denied + 2);
+    snapshot_publish(&shallow);
+    block = allocate(large);
+    MUST(heap->classes[large].depth > 0 && own->depth < STACK_MAX_DEPTH);
+    MUST(counts_of(large).counters.denied_stacks == denied + 2);
+    MUST(heap->granted_bytes == granted_by_classes(heap));
+    release(block);
+    release_many(blocks, 2000);
+    MUST(blocks_out(class_index) == 0 && blocks_out(large) == 0);
+}
+
+static void what_is_deeper_than_decided_makes_room(void **state) {
+    (void)state;
+    child_must_succeed(stacks_above_their_depth_make_room, NULL);
+}
+
 // P1: whatever a snapshot says, stacks work.
 static void obey_a_strange_snapshot(void *context) {
     static struct snapshot strange;
@@ -252,6 +292,7 @@ static void a_strange_snapshot_costs_speed_alone(void **state) {
 int main(void) {
     const struct CMUnitTest before_start[] = {
         cmocka_unit_test(large_classes_share_the_budget_by_use),
+        cmocka_unit_test(what_is_deeper_than_decided_makes_room),
         cmocka_unit_test(a_strange_snapshot_costs_speed_alone),
     };
     const struct CMUnitTest tests[] = {

@@ -12,6 +12,7 @@ static struct {
     struct depths_seen seen;
     struct snapshot snapshot;
     uint64_t batches[CLASS_END];
+    uint64_t denied[CLASS_END];
     uint32_t bytes[CLASS_END];
     uint8_t defaults[CLASS_END];
 } program;
@@ -31,6 +32,7 @@ static int begin(void **state) {
         .threads = 1,
         .in_use_bytes = GIB,
         .batches = program.batches,
+        .denied = program.denied,
         .class_bytes = program.bytes,
         .defaults = program.defaults,
         .thread_bytes = STACK_THREAD_BYTES,
@@ -394,6 +396,54 @@ static void depths_must_be_valid(void) {
                 snapshot->thread_bytes <= program.seen.in_use_bytes / 8 / program.seen.threads);
 }
 
+// One class is deep, and another gets no stack, so many times a second.
+static unsigned step_denied(uint64_t rate, uint64_t denied_rate) {
+    program.denied[OTHER] += denied_rate * STEP_MS / 1000;
+    return step(CLASS, rate);
+}
+
+static void where_a_class_gets_no_stack_the_others_go_back_to_their_defaults(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 20; i++)
+        step_denied(MIB / depth_of(CLASS), 0);
+    assert_int_equal(depth_of(CLASS), STACK_MAX_DEPTH);
+    begin_class(OTHER, 128 * 1024, 4);
+    begin_class(CLASS, 4096, 16);
+    program.snapshot.depth[CLASS] = 64;
+    for (unsigned expected = 32; expected >= 16; expected /= 2) {
+        step_denied(1000, 1000000);
+        assert_int_equal(depth_of(CLASS), expected);
+    }
+    for (unsigned i = 0; i < 10; i++) { // no less than that, and no trial: it would be at the others' cost
+        assert_int_equal(step_denied(20000, 1000000), 0);
+        assert_int_equal(depth_of(CLASS), 16);
+    }
+    assert_int_equal(step_denied(20000, 0), 1); // as soon as there is room again
+    assert_int_equal(depth_of(CLASS), 32);
+}
+
+static void a_few_denials_do_not_weigh_more_than_what_depth_saves(void **state) {
+    (void)state;
+    begin_class(OTHER, 128 * 1024, 4);
+    begin_class(CLASS, 4096, 16);
+    program.snapshot.depth[CLASS] = 64;
+    for (unsigned i = 0; i < 10; i++) {
+        program.denied[OTHER] += 100 * STEP_MS / 1000;
+        step(CLASS, MIB / depth_of(CLASS));
+        assert_true(depth_of(CLASS) >= 64);
+    }
+}
+
+static void denials_from_before_the_first_look_do_not_count(void **state) {
+    (void)state;
+    memset(&program.state, 0, sizeof program.state);
+    begin_class(OTHER, 128 * 1024, 4);
+    program.denied[OTHER] = GIB;
+    step(CLASS, 0);
+    assert_int_equal(step(CLASS, 100000), 1);
+    assert_int_equal(depth_of(CLASS), 32);
+}
+
 static void whatever_happens_depths_are_valid(void **state) {
     struct random random = random_start();
     begin(state);
@@ -402,8 +452,10 @@ static void whatever_happens_depths_are_valid(void **state) {
     for (unsigned round = 0; round < 5000; round++) {
         struct snapshot before = program.snapshot;
         unsigned differ = 0;
-        for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
+        for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
             program.batches[i] += random_below(&random, (size_t)1 << random_below(&random, 30));
+            program.denied[i] += round % 3 == 0 ? random_below(&random, (size_t)1 << random_below(&random, 30)) : 0;
+        }
         program.seen.threads = 1 + (unsigned)random_below(&random, 100);
         program.seen.in_use_bytes = (size_t)1 << random_below(&random, 40);
         program.seen.now_ns += 20 * MS_NS + random_below(&random, 1000 * MS_NS);
@@ -441,6 +493,9 @@ int main(void) {
         cmocka_unit_test_setup(a_doubled_budget_that_does_not_help_is_taken_back, begin),
         cmocka_unit_test_setup(a_doubled_budget_goes_with_what_it_was_for, begin),
         cmocka_unit_test_setup(a_budget_that_is_not_used_is_not_doubled, begin),
+        cmocka_unit_test_setup(where_a_class_gets_no_stack_the_others_go_back_to_their_defaults, begin),
+        cmocka_unit_test_setup(a_few_denials_do_not_weigh_more_than_what_depth_saves, begin),
+        cmocka_unit_test_setup(denials_from_before_the_first_look_do_not_count, begin),
         cmocka_unit_test_setup(whatever_happens_depths_are_valid, begin),
     };
     return cmocka_run_group_tests_name("depths", tests, NULL, NULL);
