@@ -217,13 +217,12 @@ static void large_classes_share_the_budget_by_use(void **state) {
 // Stacks of small classes as deep as one snapshot lets them be; then another says less.
 static void stacks_above_their_depth_make_room(void *context) {
     static struct snapshot deep, shallow;
-    unsigned class_index = class_of(16 * KIB), large = CLASS_COUNT - 1;
     (void)context;
     MUST(heap_process_start());
+    unsigned class_index = class_of(16 * KIB), large = CLASS_COUNT - 1;
     shallow = deep = *snapshot_now();
     deep.depth[class_index] = STACK_MAX_DEPTH;
     deep.thread_bytes = shallow.thread_bytes = STACK_MAX_DEPTH * 16 * KIB + class_bytes(large) / 2;
-    deep.all_threads_bytes = shallow.all_threads_bytes = 0;
     snapshot_publish(&deep);
     struct heap *heap = heap_mine();
     struct heap_class *own = &heap->classes[class_index];
