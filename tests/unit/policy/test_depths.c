@@ -404,9 +404,6 @@ static unsigned step_denied(uint64_t rate, uint64_t denied_rate) {
 
 static void where_a_class_gets_no_stack_the_others_go_back_to_their_defaults(void **state) {
     (void)state;
-    for (unsigned i = 0; i < 20; i++)
-        step_denied(MIB / depth_of(CLASS), 0);
-    assert_int_equal(depth_of(CLASS), STACK_MAX_DEPTH);
     begin_class(OTHER, 128 * 1024, 4);
     begin_class(CLASS, 4096, 16);
     program.snapshot.depth[CLASS] = 64;
@@ -428,8 +425,7 @@ static void a_few_denials_do_not_weigh_more_than_what_depth_saves(void **state) 
     begin_class(CLASS, 4096, 16);
     program.snapshot.depth[CLASS] = 64;
     for (unsigned i = 0; i < 10; i++) {
-        program.denied[OTHER] += 100 * STEP_MS / 1000;
-        step(CLASS, MIB / depth_of(CLASS));
+        step_denied(MIB / depth_of(CLASS), 100);
         assert_true(depth_of(CLASS) >= 64);
     }
 }
