@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -54,10 +55,11 @@ class Checkout:
     def start(self, *arguments, env=None, launcher=None, **settings):
         clean = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "CC", "AR")}
         settings.setdefault("stdin", subprocess.DEVNULL)
-        # A session of its own has no terminal to ask on.
+        # A session of its own has no terminal to ask on. What the tests were told to ignore, as by nohup, it is not.
         return subprocess.Popen([*(launcher or [self.launcher]), *arguments], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, env={**clean, **(env or {})},
-                                start_new_session=True, **settings)
+                                start_new_session=True,
+                                preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL), **settings)
 
     def call(self, *arguments, status=0, input=None, **settings):
         if input is not None:

@@ -38,7 +38,9 @@ def test_a_program_that_is_not_there_is_named(hakmem):
 
 
 def test_completion_is_for_shells_that_are_known(hakmem):
-    assert "complete" in hakmem("completion", "bash").stdout
+    assert "complete -o default" in hakmem("completion", "bash").stdout
+    assert "compdef" in hakmem("completion", "zsh").stdout # whatever shell asks
+    assert "complete --command hakmem" in hakmem("completion", "fish").stdout
     done = hakmem("completion", "csh")
     assert done.returncode == 2 and "bash, zsh or fish" in done.stderr
 
