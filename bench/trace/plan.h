@@ -13,7 +13,7 @@
 // asked for: two stretches are then well below a twentieth of any peak worth knowing.
 #define STRETCH_STEPS 1024u
 #define STRETCH_SHARE 64u
-#define STRETCH_LEAST_BYTES (16u << 10)
+#define STRETCH_LEAST_BYTES (4u << 10)
 
 enum op_kind { OP_TAKE, OP_TAKE_ZEROED, OP_TAKE_ALIGNED, OP_MOVE, OP_GIVE, OP_ENTER, OP_START };
 

@@ -33,7 +33,8 @@
 #define SAMPLE_FIRST_US 1000
 #define REFUSED ((void *)1) // the allocator returned NULL
 #define SPINS 200u
-#define ACCOUNT_BYTES (16 << 10) // what a thread keeps to itself before all are told
+#define ACCOUNT_BYTES (16 << 10) // what a thread keeps to itself, at most, before all are told
+#define ACCOUNTS_SHARE 128       // and this part (1/N) of the trace's peak, of all threads together
 
 enum touch { TOUCH_NONE, TOUCH_ENDS, TOUCH_PAGES, TOUCH_ALL };
 
@@ -67,6 +68,7 @@ static struct {
     _Atomic uint32_t ended;    // threads that are through, a futex
     _Atomic uint64_t refused, waits;
     _Atomic int64_t requested, peak_requested; // relaxed: sums
+    int64_t account_bytes;                     // what a thread keeps to itself
     _Atomic int64_t cpu_ns;
     double start;
     int statm;
@@ -133,7 +135,7 @@ static void account_tell(struct account *account) {
 
 static void account_add(struct account *account, int64_t bytes) {
     account->change += bytes;
-    if (account->change > ACCOUNT_BYTES || account->change < -ACCOUNT_BYTES)
+    if (account->change > all.account_bytes || account->change < -all.account_bytes)
         account_tell(account);
 }
 
@@ -353,11 +355,18 @@ static void prepare_samples(void) {
         trace_fail("/proc/self/statm can't be read: %s", strerror(errno));
 }
 
+// A thread keeps so little to itself that the peak of a small trace with many threads is near enough.
+static int64_t account_bytes(void) {
+    int64_t share = (int64_t)(all.plan.peak_live_bytes / ACCOUNTS_SHARE / (threads_planned() + 1));
+    return share < ACCOUNT_BYTES ? share : ACCOUNT_BYTES;
+}
+
 // No thread of the trace before is left.
 static void piece_begin(const struct piece *piece) {
     all.plan = piece->plan;
     all.places = piece->places;
     all.left_in = piece->left_in;
+    all.account_bytes = account_bytes();
     for (uint32_t i = 0; i < all.plan.stretches; i++)
         atomic_store_explicit(&all.left_in[i], all.plan.in_stretch[i], memory_order_relaxed); // no thread is there yet
     atomic_store(&all.through, 0);
