@@ -148,6 +148,10 @@
 #define STACK_NEAR_CLASSES 2
 // A large class that was not refilled or flushed for so many turns of its thread lends its grant to another.
 #define STACK_LARGE_IDLE_TURNS 64
+// A stack that is empty and was not used for so many turns gives its grant back once no more than this part (1/N) of
+// the thread's budget is left: what a phase that is over was granted must not starve the next.
+#define STACK_IDLE_TURNS 4096
+#define STACK_SPENT_SHARE 4
 #define OUTBOX_BLOCKS 64 // blocks of held classes waiting to go home
 
 // --- Giving memory back --------------------------------------------------------------------------------------------

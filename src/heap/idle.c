@@ -72,6 +72,8 @@ static void heap_look_at(struct heap *heap, unsigned class_index) {
         heap_flush_idle_parked(heap, class_index);
     else if (blocks > 0 && blocks == own->idle_blocks)
         heap_flush(heap, class_index, blocks / 2);
+    else if (blocks == 0 && own->parked == NULL)
+        heap_lend_idle(heap, class_index);
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
 

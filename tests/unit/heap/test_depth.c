@@ -253,6 +253,70 @@ static void what_is_deeper_than_decided_makes_room(void **state) {
     child_must_succeed(stacks_above_their_depth_make_room, NULL);
 }
 
+// Leaves the class with as deep a stack as it may have.
+static void use_once(unsigned class_index) {
+    size_t count = class_is_large(class_index) ? 40 : 300; // not so many frees in a row that it gets shallower
+    for (unsigned turn = 0; turn < 4; turn++) {
+        allocate_many(class_index, blocks, count);
+        release_many(blocks, count);
+    }
+}
+
+// For long enough to see what lies idle: with `classes` stacks, each has been looked at many times since.
+static void use_for_long(unsigned class_index, unsigned classes) {
+    struct heap *heap = heap_mine();
+    uint32_t from = heap->turn;
+    while (heap->turn - from < STACK_IDLE_TURNS + 16 * LOOK_AROUND_TURNS * classes) {
+        allocate_many(class_index, blocks, 200);
+        release_many(blocks, 200);
+    }
+}
+
+// What an earlier phase was granted starves no later one; `classes` from that of `bytes` on had all of the budget.
+static void a_phase_lends_its_stacks_to_the_next(size_t bytes, unsigned classes) {
+    static struct snapshot tight, roomy;
+    MUST(heap_process_start());
+    unsigned first = class_of(bytes), busy = class_of(16 * KIB);
+    tight = roomy = *snapshot_now();
+    tight.thread_bytes = STACK_THREAD_LEAST_BYTES;
+    snapshot_publish(&tight);
+    struct heap *heap = heap_mine();
+    for (unsigned i = 0; i < classes; i++)
+        use_once(first + i);
+    size_t granted = heap->granted_bytes;
+    MUST(granted > tight.thread_bytes / 8 * 7 && granted == granted_by_classes(heap));
+    snapshot_publish(&roomy); // not where there is room
+    use_for_long(busy, classes);
+    MUST(heap->granted_bytes >= granted);
+    snapshot_publish(&tight);
+    heap_flush(heap, busy, 0);
+    heap_set_depth(heap, busy, 1);
+    use_for_long(busy, classes);
+    allocate_many(busy, blocks, 200); // a row of frees makes it shallower
+    MUST(heap->classes[busy].depth == tight.depth[busy] && heap->granted_bytes == granted_by_classes(heap));
+    MUST(heap->granted_bytes < tight.thread_bytes);
+    release_many(blocks, 200);
+    for (unsigned i = 0; i < classes; i++)
+        MUST(blocks_out(first + i) == 0);
+    MUST(blocks_out(busy) == 0);
+}
+
+static void large_stacks_of_a_phase_that_is_over(void *context) {
+    (void)context;
+    a_phase_lends_its_stacks_to_the_next(112 * KIB, 2);
+}
+
+static void small_stacks_of_a_phase_that_is_over(void *context) {
+    (void)context;
+    a_phase_lends_its_stacks_to_the_next(640, 12);
+}
+
+static void idle_stacks_starve_no_busy_one(void **state) {
+    (void)state;
+    child_must_succeed(large_stacks_of_a_phase_that_is_over, NULL);
+    child_must_succeed(small_stacks_of_a_phase_that_is_over, NULL);
+}
+
 // P1: whatever a snapshot says, stacks work.
 static void obey_a_strange_snapshot(void *context) {
     static struct snapshot strange;
@@ -292,6 +356,7 @@ int main(void) {
     const struct CMUnitTest before_start[] = {
         cmocka_unit_test(large_classes_share_the_budget_by_use),
         cmocka_unit_test(what_is_deeper_than_decided_makes_room),
+        cmocka_unit_test(idle_stacks_starve_no_busy_one),
         cmocka_unit_test(a_strange_snapshot_costs_speed_alone),
     };
     const struct CMUnitTest tests[] = {
