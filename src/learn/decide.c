@@ -91,6 +91,12 @@ static void forget_looks(void) {
         decider.later[i].evidence.windows = 0;
 }
 
+static void forget_work(void) {
+    decider.depths.limited_ns = decider.depths.doubled_ns = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        decider.work[i].moved = decider.work[i].by_depth = 0;
+}
+
 void decide_begin_life(uint64_t now_ns) {
     decider.start_ns = now_ns;
     decider.steps = 0;
@@ -99,8 +105,7 @@ void decide_begin_life(uint64_t now_ns) {
     decider.depths.last_ns = 0;
     depths_settle(&decider.depths);
     retention_begin_life(&decider.retention, now_ns);
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        decider.work[i].moved = decider.work[i].by_depth = 0;
+    forget_work();
     forget_looks();
     next_run_begin_life();
     tournament_break_off();
@@ -348,8 +353,7 @@ void decide_give_up(const struct snapshot *before) {
     decided = *before;
     decider.stable = decided;
     depths_settle(&decider.depths);
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        decider.work[i].moved = decider.work[i].by_depth = 0;
+    forget_work();
 }
 
 // What costs much to compare: site rules while no tournament is played, whose arms hold for all sites. True: one of
@@ -398,8 +402,14 @@ static bool is_in_file(unsigned class_index) {
     return false;
 }
 
-// The next run's budget has room for the depths that it begins with. What was more served one phase, and is found again
-// where it is learned again. A depth that the file has says so where it has gone back to the default.
+static size_t budget_for_file(enum decision decision, size_t budget, size_t usual, size_t more) {
+    size_t lasting = least_size(usual << depths_lasting_doublings(&decider.depths), decision_rows[decision].most);
+    size_t deepened = least_size(budget, usual + more);
+    return deepened > lasting ? deepened : lasting;
+}
+
+// The next run's budget has room for the depths that it begins with, and for what stacks were denied without it. A
+// depth that the file has says so where it has gone back to the default.
 static void note_depths(uint64_t now_ns) {
     bool is_named[CLASS_COUNT];
     size_t more = 0;
@@ -412,9 +422,10 @@ static void note_depths(uint64_t now_ns) {
         if (is_named[i])
             learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth};
     }
-    decided.thread_bytes = least_size(decided.thread_bytes, decider.base.thread_bytes + more);
-    decided.all_threads_bytes =
-        least_size(decided.all_threads_bytes, decider.base.all_threads_bytes + more * decider.threads);
+    decided.thread_bytes =
+        budget_for_file(DECISION_thread_bytes, decided.thread_bytes, decider.base.thread_bytes, more);
+    decided.all_threads_bytes = budget_for_file(DECISION_all_threads_bytes, decided.all_threads_bytes,
+                                                decider.base.all_threads_bytes, more * decider.threads);
     note_value(DECISION_thread_bytes, "depths", now_ns);
     note_value(DECISION_all_threads_bytes, "depths", now_ns);
 }

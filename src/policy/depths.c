@@ -12,10 +12,12 @@
 #define BUDGET_TURNS 4             // steps from one trial of the budget to the next
 #define BUDGET_HELPED_SHARE 8      // it helped where at least this part (1/N) of what batches cost is gone
 #define BUDGET_GAIN_SHARE 4        // and it is expected to save so much (1/N)
-#define BUDGET_CACHED_SHARE 8      // of what is in use so much (1/N) may really lie in stacks, for them to get more
-#define BUDGET_LEFT_SHARE 4    // and less than this part (1/N) of the budget is left, else it is not what limits them
-#define BUDGET_DOUBLED_SHARE 2 // of what is in use a doubled budget may be so much (1/N)
+#define BUDGET_DEAR_SHARE 2
+#define BUDGET_CACHED_SHARE 4 // of what is in use so much (1/N) may really lie in stacks, for them to get more
+#define BUDGET_LEFT_SHARE 4   // and less than this part (1/N) of the budget is left, else it is not what limits them
+#define BUDGET_DENIED_SHARE 8 // or so much (1/N) of what batches cost is for lack of a stack
 #define BUDGET_MOST_DOUBLINGS 3
+#define BUDGET_LASTING_NS (100 * MS_NS) // what mattered for less is not for the next run
 
 // Nanoseconds of processor time that batches of blocks of that size cost in a second.
 static uint64_t batches_ns(uint64_t rate, uint32_t bytes) {
@@ -119,9 +121,18 @@ void depths_settle(struct depths *state) {
     state->budget = (struct depth_budget){0};
 }
 
+// Whether it is the budget that keeps stacks from being deeper: hardly any of it is left, or threads go the long way
+// for lack of it. Those that do nothing have granted little, which others cannot have.
+static bool limits_stacks(const struct depths_seen *seen, const struct depth_budget *own, uint64_t cost_ns,
+                          uint64_t denied_ns) {
+    uint64_t budget = usual_budget(seen) * seen->threads << own->doublings;
+    return seen->granted_bytes > budget - budget / BUDGET_LEFT_SHARE || denied_ns > cost_ns / BUDGET_DENIED_SHARE;
+}
+
 // Doubles the budget on trial, or settles the trial. True: it was one of that, and what batches cost says nothing about
 // depths.
-static bool try_budget(const struct depths_seen *seen, struct depth_budget *own, uint64_t cost_ns, unsigned steps) {
+static bool try_budget(const struct depths_seen *seen, struct depth_budget *own, uint64_t cost_ns, uint64_t denied_ns,
+                       unsigned steps) {
     uint64_t before = own->cost_ns, held_ns = seen->cached_bytes / 1024 * seen->price / 1024;
     own->cost_ns = cost_ns;
     if (own->trial == DEPTH_TRIED) {
@@ -133,20 +144,32 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
     }
     if (steps % BUDGET_TURNS != 0)
         return false;
-    uint64_t budget = usual_budget(seen) * seen->threads << own->doublings;
     bool is_useless = own->trial == DEPTH_USELESS && cost_ns < ANOTHER_RATE * own->useless_cost_ns &&
                       cost_ns > own->useless_cost_ns / ANOTHER_RATE;
     if (!is_useless && own->doublings < BUDGET_MOST_DOUBLINGS && cost_ns / BUDGET_GAIN_SHARE > held_ns &&
-        seen->granted_bytes > budget - budget / BUDGET_LEFT_SHARE &&
-        seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE &&
-        2 * budget <= seen->in_use_bytes / BUDGET_DOUBLED_SHARE) {
+        limits_stacks(seen, own, cost_ns, denied_ns) && seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE &&
+        seen->granted_bytes <= seen->in_use_bytes) {
         own->doublings++;
         own->trial = DEPTH_TRIED;
         return true;
     }
-    bool is_dear = cost_ns * IDLE_SHARE < held_ns || seen->cached_bytes > seen->in_use_bytes / BUDGET_SHARE;
+    bool is_dear = cost_ns * IDLE_SHARE < held_ns || seen->cached_bytes > seen->in_use_bytes / BUDGET_DEAR_SHARE;
     own->doublings -= own->doublings > 0 && is_dear;
     return false;
+}
+
+static void note_limited(struct depths *state, const struct depths_seen *seen, uint64_t cost_ns, uint64_t elapsed_ns) {
+    const struct depth_budget *own = &state->budget;
+    if (own->doublings == 0 && !limits_stacks(seen, own, cost_ns, state->denied_ns))
+        return;
+    state->limited_ns += elapsed_ns;
+    state->doubled_ns += elapsed_ns * own->doublings;
+}
+
+unsigned depths_lasting_doublings(const struct depths *state) {
+    if (state->limited_ns < BUDGET_LASTING_NS)
+        return 0;
+    return (unsigned)((state->doubled_ns + state->limited_ns / 2) / state->limited_ns);
 }
 
 // How many there were per second since the last step.
@@ -188,7 +211,8 @@ unsigned depths_step(struct depths *state, const struct depths_seen *seen, struc
     }
     state->denied_ns = denials_ns(state, seen, elapsed);
     cost_ns += state->denied_ns;
-    bool is_about_budget = try_budget(seen, &state->budget, cost_ns, ++state->steps);
+    note_limited(state, seen, cost_ns, elapsed);
+    bool is_about_budget = try_budget(seen, &state->budget, cost_ns, state->denied_ns, ++state->steps);
     if (is_about_budget) // what it changed would be credited to them
         settle_classes(state);
     for (unsigned i = CLASS_FIRST; i < CLASS_END && !is_about_budget; i++) {

@@ -40,6 +40,8 @@ struct depths {
     uint64_t denied_ns; // that it cost per second, at the last step, that stacks were denied
     unsigned steps;
     struct depth_budget budget;
+    uint64_t limited_ns; // for how long the budget was what limited stacks, or was more than by default
+    uint64_t doubled_ns; // the same, times how often it was doubled
     struct depth_class classes[CLASS_END];
 };
 
@@ -64,5 +66,9 @@ INTERNAL unsigned depths_step(struct depths *state, const struct depths_seen *se
 
 // Ends all trials: what they changed stays or has gone, but nothing is judged by it; the budget is the default's.
 INTERNAL void depths_settle(struct depths *state);
+
+// How often the budget had better be doubled all the time: as often as it was, in the mean, while it mattered. No stack
+// is deeper for it at other times.
+INTERNAL unsigned depths_lasting_doublings(const struct depths *state);
 
 #endif

@@ -1,59 +1,7 @@
 // Depths by measured gain: deeper where batches become fewer for it, back where not, shallower where hardly any move.
-// Time and programs are invented.
 #include "unit/unit.h"
 
-#include "policy/depths.h"
-
-enum { STEP_MS = 100, CLASS = CLASS_FIRST + 20, OTHER = CLASS_FIRST_LARGE + 2 };
-
-// A program, and what was decided for it.
-static struct {
-    struct depths state;
-    struct depths_seen seen;
-    struct snapshot snapshot;
-    uint64_t batches[CLASS_END];
-    uint64_t denied[CLASS_END];
-    uint32_t bytes[CLASS_END];
-    uint8_t defaults[CLASS_END];
-} program;
-
-static void begin_class(unsigned index, uint32_t bytes, unsigned depth) {
-    program.bytes[index] = bytes;
-    program.defaults[index] = program.snapshot.depth[index] = (uint8_t)depth;
-    program.snapshot.batch[index] = (uint8_t)((depth + 1) / 2);
-}
-
-static int begin(void **state) {
-    (void)state;
-    memset(&program, 0, sizeof program);
-    snapshot_default(&program.snapshot);
-    program.seen = (struct depths_seen){
-        .now_ns = 1000 * MS_NS,
-        .threads = 1,
-        .in_use_bytes = GIB,
-        .batches = program.batches,
-        .denied = program.denied,
-        .class_bytes = program.bytes,
-        .defaults = program.defaults,
-        .thread_bytes = STACK_THREAD_BYTES,
-        .all_threads_bytes = STACK_ALL_THREADS_BYTES,
-        .price = COST_MIB_SECOND_NS,
-    };
-    begin_class(CLASS, 64, 16);
-    depths_step(&program.state, &program.seen, &program.snapshot);
-    return 0;
-}
-
-static unsigned depth_of(unsigned index) {
-    return program.snapshot.depth[index];
-}
-
-// A step after which the class has moved so many batches a second.
-static unsigned step(unsigned index, uint64_t rate) {
-    program.seen.now_ns += STEP_MS * MS_NS;
-    program.batches[index] += rate * STEP_MS / 1000;
-    return depths_step(&program.state, &program.seen, &program.snapshot);
-}
+#include "unit/policy/depths_program.h"
 
 // Batches of a program that takes and frees `need` blocks in turn, so many blocks a second.
 static uint64_t rate_of_swings(unsigned need, unsigned depth, uint64_t blocks) {
@@ -117,12 +65,6 @@ static void from_the_deepest_it_goes_back_to_what_it_was(void **state) {
     assert_int_equal(depth_of(CLASS), STACK_MAX_DEPTH);
     step(CLASS, 10000);
     assert_int_equal(depth_of(CLASS), 94);
-}
-
-// A class whose depth has become another.
-static void deepen(unsigned index, uint32_t bytes, unsigned initial, unsigned depth) {
-    begin_class(index, bytes, initial);
-    program.snapshot.depth[index] = (uint8_t)depth;
 }
 
 static void only_the_deepest_can_be_parked_and_stay_so(void **state) {
@@ -264,121 +206,6 @@ static void without_threads_nothing_is_decided(void **state) {
     assert_int_equal(depth_of(CLASS), 16);
 }
 
-// ---- the budget
-
-static void the_budget_grows_as_depths_have_grown(void **state) {
-    (void)state;
-    step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
-    assert_int_equal(program.snapshot.all_threads_bytes, STACK_ALL_THREADS_BYTES);
-    deepen(OTHER, MIB, 4, 14);
-    deepen(OTHER + 1, MIB / 2, 20, 10); // shallower: that is no loan to others
-    deepen(CLASS + 1, 32 * KIB, 3, 67);
-    program.seen.threads = 5;
-    step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES + 12 * MIB);
-    assert_int_equal(program.snapshot.all_threads_bytes, 5 * (STACK_THREAD_BYTES + 12 * MIB));
-}
-
-static void the_budget_is_at_most_an_eighth_of_what_is_in_use(void **state) {
-    (void)state;
-    deepen(OTHER, MIB, 20, 120);
-    program.seen.in_use_bytes = 400 * MIB;
-    step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, 400 * MIB / 8);
-    program.seen.threads = 4;
-    step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, 400 * MIB / 8 / 4);
-    program.seen.in_use_bytes = MIB;
-    step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
-}
-
-// A thread whose large blocks do not fit the budget: so many batches a second, of which a doubled budget saves a part.
-static unsigned tries_of_budget(unsigned steps, double saves) {
-    unsigned trials = 0;
-    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
-    program.seen.cached_bytes = 4 * MIB;
-    for (unsigned i = 0; i < steps; i++) {
-        size_t before = program.snapshot.thread_bytes;
-        program.seen.granted_bytes = before - MIB;
-        double rate = 20000;
-        for (size_t budget = before; budget > STACK_THREAD_BYTES; budget /= 2)
-            rate *= 1 - saves;
-        step(OTHER, (uint64_t)rate);
-        trials += program.snapshot.thread_bytes > before;
-    }
-    return trials;
-}
-
-static void a_budget_that_is_too_small_is_doubled(void **state) {
-    (void)state;
-    assert_int_equal(tries_of_budget(40, 0.3), 3);
-    assert_int_equal(program.snapshot.thread_bytes, 8 * STACK_THREAD_BYTES); // and no further
-}
-
-static void while_the_budget_is_tried_no_depth_is_judged(void **state) {
-    (void)state;
-    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
-    program.seen.cached_bytes = 4 * MIB;
-    program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
-    step(CLASS, 0);
-    step(CLASS, 0);
-    step(CLASS, 10000);
-    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_TRIED);
-    program.batches[OTHER] += 20000;
-    step(CLASS, 10000);
-    assert_int_equal(program.state.budget.trial, DEPTH_TRIED);
-    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_IDLE);
-    assert_int_equal(depth_of(CLASS), 32);
-}
-
-static void a_doubled_budget_that_does_not_help_is_taken_back(void **state) {
-    (void)state;
-    assert_int_equal(tries_of_budget(40, 0.05), 1);
-    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
-}
-
-static void a_doubled_budget_goes_with_what_it_was_for(void **state) {
-    (void)state;
-    tries_of_budget(40, 0.3);
-    for (unsigned i = 0; i < 40; i++)
-        step(OTHER, 1);
-    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
-}
-
-static void budget_stays(void) {
-    for (unsigned i = 0; i < 40; i++) {
-        step(OTHER, 20000);
-        assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
-    }
-}
-
-static void a_budget_that_is_not_used_is_not_doubled(void **state) {
-    (void)state;
-    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
-    program.seen.granted_bytes = STACK_THREAD_BYTES / 2;
-    budget_stays();
-    program.seen.granted_bytes = STACK_THREAD_BYTES;
-    program.seen.cached_bytes = GIB / 4; // or holds much of the heap
-    budget_stays();
-    program.seen.cached_bytes = 0;
-    program.seen.in_use_bytes = 4 * STACK_THREAD_BYTES - 1; // or doubled would be more than half of it
-    budget_stays();
-}
-
-// Else the next start would refuse the file in which they stand.
-static void the_budget_is_a_valid_decision(void **state) {
-    (void)state;
-    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_END; i++)
-        deepen(i, MIB, 1, STACK_MAX_DEPTH);
-    program.seen.in_use_bytes = 1024 * GIB;
-    program.seen.threads = 100;
-    step(CLASS, 0);
-    assert_int_equal(program.snapshot.thread_bytes, decision_rows[DECISION_thread_bytes].most);
-    assert_int_equal(program.snapshot.all_threads_bytes, decision_rows[DECISION_all_threads_bytes].most);
-}
-
 // ---- any program
 
 static void depths_must_be_valid(void) {
@@ -392,14 +219,11 @@ static void depths_must_be_valid(void) {
     }
     assert_true(snapshot->thread_bytes >= STACK_THREAD_BYTES);
     assert_true(snapshot->all_threads_bytes >= snapshot->thread_bytes);
-    assert_true(snapshot->thread_bytes == STACK_THREAD_BYTES ||
+    unsigned doublings = program.state.budget.doublings;
+    size_t doubled = doublings > 0 ? (size_t)STACK_THREAD_BYTES * STACK_THREADS_TIMES << doublings : STACK_THREAD_BYTES;
+    assert_true(doublings <= 3);
+    assert_true(snapshot->thread_bytes <= doubled ||
                 snapshot->thread_bytes <= program.seen.in_use_bytes / 8 / program.seen.threads);
-}
-
-// One class is deep, and another gets no stack, so many times a second.
-static unsigned step_denied(uint64_t rate, uint64_t denied_rate) {
-    program.denied[OTHER] += denied_rate * STEP_MS / 1000;
-    return step(CLASS, rate);
 }
 
 static void where_a_class_gets_no_stack_the_others_go_back_to_their_defaults(void **state) {
@@ -481,14 +305,6 @@ int main(void) {
         cmocka_unit_test_setup(too_little_time_says_nothing, begin),
         cmocka_unit_test_setup(the_first_look_decides_nothing, begin),
         cmocka_unit_test_setup(without_threads_nothing_is_decided, begin),
-        cmocka_unit_test_setup(the_budget_grows_as_depths_have_grown, begin),
-        cmocka_unit_test_setup(the_budget_is_at_most_an_eighth_of_what_is_in_use, begin),
-        cmocka_unit_test_setup(the_budget_is_a_valid_decision, begin),
-        cmocka_unit_test_setup(a_budget_that_is_too_small_is_doubled, begin),
-        cmocka_unit_test_setup(while_the_budget_is_tried_no_depth_is_judged, begin),
-        cmocka_unit_test_setup(a_doubled_budget_that_does_not_help_is_taken_back, begin),
-        cmocka_unit_test_setup(a_doubled_budget_goes_with_what_it_was_for, begin),
-        cmocka_unit_test_setup(a_budget_that_is_not_used_is_not_doubled, begin),
         cmocka_unit_test_setup(where_a_class_gets_no_stack_the_others_go_back_to_their_defaults, begin),
         cmocka_unit_test_setup(a_few_denials_do_not_weigh_more_than_what_depth_saves, begin),
         cmocka_unit_test_setup(denials_from_before_the_first_look_do_not_count, begin),

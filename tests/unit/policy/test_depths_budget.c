@@ -1,0 +1,202 @@
+// What all stacks together may hold: doubled on trial, where that is what stacks lack.
+#include "unit/unit.h"
+
+#include "unit/policy/depths_program.h"
+
+static void the_budget_grows_as_depths_have_grown(void **state) {
+    (void)state;
+    step(CLASS, 0);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+    assert_int_equal(program.snapshot.all_threads_bytes, STACK_ALL_THREADS_BYTES);
+    deepen(OTHER, MIB, 4, 14);
+    deepen(OTHER + 1, MIB / 2, 20, 10); // shallower: that is no loan to others
+    deepen(CLASS + 1, 32 * KIB, 3, 67);
+    program.seen.threads = 5;
+    step(CLASS, 0);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES + 12 * MIB);
+    assert_int_equal(program.snapshot.all_threads_bytes, 5 * (STACK_THREAD_BYTES + 12 * MIB));
+}
+
+static void the_budget_is_at_most_an_eighth_of_what_is_in_use(void **state) {
+    (void)state;
+    deepen(OTHER, MIB, 20, 120);
+    program.seen.in_use_bytes = 400 * MIB;
+    step(CLASS, 0);
+    assert_int_equal(program.snapshot.thread_bytes, 400 * MIB / 8);
+    program.seen.threads = 4;
+    step(CLASS, 0);
+    assert_int_equal(program.snapshot.thread_bytes, 400 * MIB / 8 / 4);
+    program.seen.in_use_bytes = MIB;
+    step(CLASS, 0);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+}
+
+// A thread whose large blocks do not fit the budget: so many batches a second, of which a doubled budget saves a part.
+static unsigned tries_of_budget(unsigned steps, double saves) {
+    unsigned trials = 0;
+    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
+    program.seen.cached_bytes = 4 * MIB;
+    for (unsigned i = 0; i < steps; i++) {
+        size_t before = program.snapshot.thread_bytes;
+        program.seen.granted_bytes = before - MIB;
+        double rate = 20000;
+        for (size_t budget = before; budget > STACK_THREAD_BYTES; budget /= 2)
+            rate *= 1 - saves;
+        step(OTHER, (uint64_t)rate);
+        trials += program.snapshot.thread_bytes > before;
+    }
+    return trials;
+}
+
+static void a_budget_that_is_too_small_is_doubled(void **state) {
+    (void)state;
+    assert_int_equal(tries_of_budget(40, 0.3), 3);
+    assert_int_equal(program.snapshot.thread_bytes, 8 * STACK_THREAD_BYTES); // and no further
+}
+
+static void while_the_budget_is_tried_no_depth_is_judged(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
+    program.seen.cached_bytes = 4 * MIB;
+    program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
+    step(CLASS, 0);
+    step(CLASS, 0);
+    step(CLASS, 10000);
+    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_TRIED);
+    program.batches[OTHER] += 20000;
+    step(CLASS, 10000);
+    assert_int_equal(program.state.budget.trial, DEPTH_TRIED);
+    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_IDLE);
+    assert_int_equal(depth_of(CLASS), 32);
+}
+
+static void a_doubled_budget_that_does_not_help_is_taken_back(void **state) {
+    (void)state;
+    assert_int_equal(tries_of_budget(40, 0.05), 1);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+}
+
+static void a_doubled_budget_goes_with_what_it_was_for(void **state) {
+    (void)state;
+    tries_of_budget(40, 0.3);
+    for (unsigned i = 0; i < 40; i++)
+        step(OTHER, 1);
+    assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+}
+
+static void budget_stays(void) {
+    for (unsigned i = 0; i < 40; i++) {
+        step(OTHER, 20000);
+        assert_int_equal(program.snapshot.thread_bytes, STACK_THREAD_BYTES);
+    }
+}
+
+static void a_budget_that_is_not_used_is_not_doubled(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
+    program.seen.granted_bytes = STACK_THREAD_BYTES / 2;
+    budget_stays();
+    program.seen.granted_bytes = STACK_THREAD_BYTES;
+    program.seen.cached_bytes = GIB / 4; // or holds much of the heap
+    budget_stays();
+    program.seen.cached_bytes = 0;
+    program.seen.in_use_bytes = STACK_THREAD_BYTES - 1; // or could hold more than there is
+    budget_stays();
+}
+
+// Few of several threads work: what they hold is far from the budget of all.
+static void begin_with_idle_threads(void) {
+    begin_class(OTHER, 256 * KIB, 4);
+    program.seen.threads = 5;
+    program.seen.granted_bytes = 24 * MIB;
+    program.seen.cached_bytes = 8 * MIB;
+    program.seen.in_use_bytes = 80 * MIB;
+}
+
+static void a_budget_is_too_small_where_stacks_are_denied_for_lack_of_it(void **state) {
+    (void)state;
+    begin_with_idle_threads();
+    for (unsigned i = 0; i < 20; i++)
+        step_denied(10000, 100); // a few are
+    assert_int_equal(program.snapshot.all_threads_bytes, STACK_ALL_THREADS_BYTES);
+    size_t twice = 2 * (STACK_ALL_THREADS_BYTES / 5 * 5);
+    for (unsigned i = 0; i < 20; i++) // and none with twice the budget
+        step_denied(1000, program.snapshot.all_threads_bytes < twice ? 100000 : 0);
+    assert_int_equal(program.snapshot.all_threads_bytes, twice);
+    assert_int_equal(program.snapshot.thread_bytes, twice / 5);
+    assert_int_equal(depths_lasting_doublings(&program.state), 1); // in the time, too, that it made unlimited
+}
+
+static void a_doubled_budget_goes_where_half_of_the_heap_lies_in_stacks(void **state) {
+    (void)state;
+    begin_with_idle_threads();
+    for (unsigned i = 0; i < 20; i++)
+        step_denied(1000, program.snapshot.all_threads_bytes == STACK_ALL_THREADS_BYTES ? 100000 : 0);
+    assert_true(program.snapshot.all_threads_bytes > STACK_ALL_THREADS_BYTES);
+    program.seen.cached_bytes = 41 * MIB;
+    for (unsigned i = 0; i < 20; i++)
+        step_denied(1000, 100000);
+    assert_int_equal(program.snapshot.all_threads_bytes, STACK_ALL_THREADS_BYTES);
+}
+
+// ---- and for the next run
+
+static void what_limited_stacks_is_doubled_for_good(void **state) {
+    (void)state;
+    assert_int_equal(depths_lasting_doublings(&program.state), 0);
+    tries_of_budget(60, 0.3);
+    assert_int_equal(program.state.budget.doublings, 3);
+    assert_int_equal(depths_lasting_doublings(&program.state), 3);
+    program.seen.granted_bytes = MIB;
+    for (unsigned i = 0; i < 200; i++) // the program's last phase needs none of it
+        step(OTHER, 1);
+    assert_int_equal(program.state.budget.doublings, 0);
+    assert_in_range(depths_lasting_doublings(&program.state), 2, 3);
+}
+
+static void what_did_not_help_or_hardly_mattered_is_not(void **state) {
+    (void)state;
+    tries_of_budget(40, 0.05);
+    assert_int_equal(depths_lasting_doublings(&program.state), 0);
+    begin(state);
+    begin_with_idle_threads();
+    for (unsigned i = 0; i < 19; i++)
+        step(OTHER, 1000);
+    for (unsigned i = 0; i < 4; i++) { // it is tried in the first; for less than a tenth of a second
+        program.seen.now_ns -= (STEP_MS - 24) * MS_NS;
+        step_denied(1000, program.snapshot.all_threads_bytes == STACK_ALL_THREADS_BYTES ? 1000000 : 0);
+    }
+    assert_int_equal(program.state.budget.doublings, 1);
+    assert_in_range(program.state.limited_ns, 1, 99 * MS_NS);
+    assert_int_equal(depths_lasting_doublings(&program.state), 0);
+}
+
+// Else the next start would refuse the file in which they stand.
+static void the_budget_is_a_valid_decision(void **state) {
+    (void)state;
+    for (unsigned i = CLASS_FIRST_LARGE; i < CLASS_END; i++)
+        deepen(i, MIB, 1, STACK_MAX_DEPTH);
+    program.seen.in_use_bytes = 1024 * GIB;
+    program.seen.threads = 100;
+    step(CLASS, 0);
+    assert_int_equal(program.snapshot.thread_bytes, decision_rows[DECISION_thread_bytes].most);
+    assert_int_equal(program.snapshot.all_threads_bytes, decision_rows[DECISION_all_threads_bytes].most);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(the_budget_grows_as_depths_have_grown, begin),
+        cmocka_unit_test_setup(the_budget_is_at_most_an_eighth_of_what_is_in_use, begin),
+        cmocka_unit_test_setup(a_budget_that_is_too_small_is_doubled, begin),
+        cmocka_unit_test_setup(while_the_budget_is_tried_no_depth_is_judged, begin),
+        cmocka_unit_test_setup(a_doubled_budget_that_does_not_help_is_taken_back, begin),
+        cmocka_unit_test_setup(a_doubled_budget_goes_with_what_it_was_for, begin),
+        cmocka_unit_test_setup(a_budget_that_is_not_used_is_not_doubled, begin),
+        cmocka_unit_test_setup(the_budget_is_a_valid_decision, begin),
+        cmocka_unit_test_setup(a_budget_is_too_small_where_stacks_are_denied_for_lack_of_it, begin),
+        cmocka_unit_test_setup(a_doubled_budget_goes_where_half_of_the_heap_lies_in_stacks, begin),
+        cmocka_unit_test_setup(what_limited_stacks_is_doubled_for_good, begin),
+        cmocka_unit_test_setup(what_did_not_help_or_hardly_mattered_is_not, begin),
+    };
+    return cmocka_run_group_tests_name("budget of stacks", tests, NULL, NULL);
+}
