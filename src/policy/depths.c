@@ -13,9 +13,10 @@
 #define BUDGET_HELPED_SHARE 8      // it helped where at least this part (1/N) of what batches cost is gone
 #define BUDGET_GAIN_SHARE 4        // and it is expected to save so much (1/N)
 #define BUDGET_DEAR_SHARE 2
-#define BUDGET_CACHED_SHARE 4 // of what is in use so much (1/N) may really lie in stacks, for them to get more
-#define BUDGET_LEFT_SHARE 4   // and less than this part (1/N) of the budget is left, else it is not what limits them
-#define BUDGET_DENIED_SHARE 8 // or so much (1/N) of what batches cost is for lack of a stack
+#define BUDGET_CACHED_SHARE 4  // of what is in use so much (1/N) may really lie in stacks, for them to get more
+#define BUDGET_LEFT_SHARE 4    // and less than this part (1/N) of the budget is left, else it is not what limits them
+#define BUDGET_DENIED_SHARE 16 // or so much (1/N) of what batches cost is for lack of a stack
+#define BUDGET_RISEN_SHARE 4   // which it helped against if what others cost is no more than so much (1/N) above it
 #define BUDGET_MOST_DOUBLINGS 3
 #define BUDGET_LASTING_NS (100 * MS_NS) // what mattered for less is not for the next run
 
@@ -134,9 +135,13 @@ static bool limits_stacks(const struct depths_seen *seen, const struct depth_bud
 static bool try_budget(const struct depths_seen *seen, struct depth_budget *own, uint64_t cost_ns, uint64_t denied_ns,
                        unsigned steps) {
     uint64_t before = own->cost_ns, held_ns = seen->cached_bytes / 1024 * seen->price / 1024;
+    uint64_t denied_before = own->denied_ns;
     own->cost_ns = cost_ns;
+    own->denied_ns = denied_ns;
     if (own->trial == DEPTH_TRIED) {
-        bool helped = cost_ns <= before - before / BUDGET_HELPED_SHARE;
+        bool served = denied_before > before / BUDGET_DENIED_SHARE && denied_ns < denied_before / 2 &&
+                      cost_ns < before + before / BUDGET_RISEN_SHARE; // a faster program moves more
+        bool helped = served || cost_ns <= before - before / BUDGET_HELPED_SHARE;
         own->doublings -= !helped;
         own->trial = helped ? DEPTH_IDLE : DEPTH_USELESS;
         own->useless_cost_ns = before;

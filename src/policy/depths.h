@@ -29,7 +29,8 @@ struct depth_class {
 
 // What one thread's stacks may hold: the default, doubled so many times.
 struct depth_budget {
-    uint64_t cost_ns; // of all batches per second, at the last step
+    uint64_t cost_ns;   // of all batches per second, at the last step
+    uint64_t denied_ns; // and of those for lack of a stack
     uint64_t useless_cost_ns;
     uint8_t trial; // enum depth_trial
     uint8_t doublings;

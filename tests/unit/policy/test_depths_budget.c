@@ -139,6 +139,29 @@ static void a_doubled_budget_goes_where_half_of_the_heap_lies_in_stacks(void **s
     assert_int_equal(program.snapshot.all_threads_bytes, STACK_ALL_THREADS_BYTES);
 }
 
+// What a program that had 100,000 denied requests a second moves besides, and has of those, with a doubled budget.
+static size_t budget_where_others_move(uint64_t before, uint64_t then, uint64_t denied) {
+    begin_with_idle_threads();
+    size_t most = 0;
+    for (unsigned i = 0; i < 8; i++) {
+        bool is_doubled = program.snapshot.all_threads_bytes > STACK_ALL_THREADS_BYTES;
+        most = is_doubled ? program.snapshot.all_threads_bytes : most;
+        program.batches[OTHER] += (is_doubled ? then : before) * STEP_MS / 1000;
+        step_denied(0, is_doubled ? denied : 100000);
+    }
+    assert_true(most > 0); // it was tried
+    return program.snapshot.all_threads_bytes;
+}
+
+static void a_faster_program_moves_more_and_keeps_its_budget(void **state) {
+    (void)state;
+    assert_true(budget_where_others_move(400000, 550000, 0) > STACK_ALL_THREADS_BYTES);
+    begin(state);
+    assert_int_equal(budget_where_others_move(400000, 700000, 0), STACK_ALL_THREADS_BYTES);
+    begin(state);
+    assert_int_equal(budget_where_others_move(400000, 400000, 90000), STACK_ALL_THREADS_BYTES);
+}
+
 // ---- and for the next run
 
 static void what_limited_stacks_is_doubled_for_good(void **state) {
@@ -195,6 +218,7 @@ int main(void) {
         cmocka_unit_test_setup(the_budget_is_a_valid_decision, begin),
         cmocka_unit_test_setup(a_budget_is_too_small_where_stacks_are_denied_for_lack_of_it, begin),
         cmocka_unit_test_setup(a_doubled_budget_goes_where_half_of_the_heap_lies_in_stacks, begin),
+        cmocka_unit_test_setup(a_faster_program_moves_more_and_keeps_its_budget, begin),
         cmocka_unit_test_setup(what_limited_stacks_is_doubled_for_good, begin),
         cmocka_unit_test_setup(what_did_not_help_or_hardly_mattered_is_not, begin),
     };
