@@ -40,8 +40,10 @@ def test_gdb_prints_and_calls_malloc_in_the_program(need, debugged, tmp_path):
                 "info proc mappings", "next", "continue"]
     argv = [need("gdb"), "-q", "-nx", "-batch", *(word for c in commands for word in ("-ex", c)), debugged]
     outcome = run(argv, cwd=tmp_path, env={"HOME": str(tmp_path)})
-    assert 'number = 99, name = 0x' in outcome.stdout and '"a name"' in outcome.stdout
-    assert "= 97\n" in outcome.stdout and "= 1\n" in outcome.stdout and "= 6\n" in outcome.stdout
+    assert 'number = 99, name = 0x' in outcome.stdout and '"a name"' in outcome.stdout and "= 97\n" in outcome.stdout
+    plain = run(argv, cwd=tmp_path, env={"HOME": str(tmp_path)}, preload=False)
+    if "= 6\n" in plain.stdout:  # gdb before 14 cannot call anything on processors with AMX
+        assert "= 1\n" in outcome.stdout and "= 6\n" in outcome.stdout
     assert str(library()) in outcome.stdout and "exited normally" in outcome.stdout
 
 
