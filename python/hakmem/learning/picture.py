@@ -17,7 +17,8 @@ _PEAK, _MEAN = "learned / default: peak", "learned / default: mean"
 _LEARNING_PEAK, _LEARNING_MEAN = "learning / default: peak", "learning / default: mean"
 _SPEEDS, _MEMORIES = [_OVER_FASTEST, _OVER_DEFAULT, _LEARNING], [_PEAK, _MEAN, _LEARNING_PEAK, _LEARNING_MEAN]
 ALL_CHANGING = "changing: all together"
-WIDTH, ROW_HEIGHT, LETTER_WIDTH, MARGIN = 340, 28, 6.5, 1.02
+WIDTH, ROW_HEIGHT, LETTER_WIDTH, MARGIN = 340, 28, 7, 1.02
+TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 7, 10)
 
 
 def _point(row: str, series: str, interval: Interval | None) -> list[dict]:
@@ -74,7 +75,9 @@ def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[
     there = [place for place, series in enumerate(order) if any(one["series"] == series for one in values)] or [0]
     order, colours = [order[place] for place in there], [colours[place] for place in there]
     ends = [one[key] for one in values for key in ("low", "high")] + [1.0]
-    scale = altair.Scale(type="log", domain=[min(ends) / MARGIN, max(ends) * MARGIN], nice=False)
+    least, most = min(ends) / MARGIN, max(ends) * MARGIN
+    scale = altair.Scale(type="log", domain=[least, most], nice=False)
+    ticks = [tick for tick in TICKS if least <= tick <= most]
     base = altair.Chart(altair.Data(values=values)).encode(
         y=altair.Y("row:N", scale=altair.Scale(domain=rows), title=None,
                    axis=altair.Axis(labels=has_labels, labelLimit=300, grid=True, tickBand="extent",
@@ -82,7 +85,7 @@ def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[
         yOffset=altair.YOffset("series:N", scale=altair.Scale(domain=order)),
         color=altair.Color("series:N", scale=altair.Scale(domain=order, range=colours), title=None,
                            legend=altair.Legend(orient="top", columns=1, labelLimit=300)))
-    axis = altair.X("ratio:Q", scale=scale, title=title, axis=altair.Axis(format=".2f", tickCount=6, labelOverlap=True))
+    axis = altair.X("ratio:Q", scale=scale, title=title, axis=altair.Axis(format=".2f", values=ticks, labelOverlap=True))
     lines = base.mark_rule(strokeWidth=1.5).encode(x=altair.X("low:Q", scale=scale, title=title), x2="high:Q")
     points = base.mark_point(filled=True, size=36, opacity=1).encode(x=axis)
     one = altair.Chart(altair.Data(values=[{"ratio": 1}])).mark_rule(color="#555555", strokeDash=[3, 3]).encode(x="ratio:Q")
