@@ -48,7 +48,8 @@ ALWAYS_INLINE struct slab *put_slab_of(const void *block, unsigned class_index) 
 }
 
 ALWAYS_INLINE uint32_t put_index_of(const void *block, const struct slab *slab, const struct size_class *row) {
-    return class_block_index(row, (uint32_t)((uintptr_t)block - (uintptr_t)window_address(slab->first_slice)));
+    uint32_t offset = (uint32_t)((uintptr_t)block - (uintptr_t)window_address(slab->first_slice));
+    return class_block_index(row, offset - class_first_offset(row, slab->first_slice));
 }
 
 // A slab that is not LEASED got bits back: a FULL one is listed, a LISTED one given back if nothing is out any more.
@@ -151,7 +152,8 @@ ALWAYS_INLINE bool put_one_quickly(const void *block, unsigned class_index, cons
     struct slab *slab = slab_of_slice(offset >> SLICE_SHIFT);
     if (UNLIKELY(slab == NULL || slab->class_index != class_index))
         return false;
-    uint32_t index = class_block_index(row, (uint32_t)offset - (slab->first_slice << SLICE_SHIFT));
+    uint32_t first = (slab->first_slice << SLICE_SHIFT) + class_first_offset(row, slab->first_slice);
+    uint32_t index = class_block_index(row, (uint32_t)offset - first);
     uint64_t *word = &slab->bits[index / 64];
     if (UNLIKELY(index >= load_relaxed(&slab->carved)))
         return false;

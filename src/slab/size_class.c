@@ -67,6 +67,17 @@ static void class_map_fill(void) {
     }
 }
 
+// Blocks of a few lines of all pages alone share few sets of the caches: what is left of a slab at its end is spent on
+// beginning it at another line than the last (Bonwick, "The slab allocator", 1994, section 4). Not where blocks are
+// whole pages, or spread by themselves.
+static unsigned colours_of(const struct size_class *row) {
+    size_t left = row->slices * SLICE_BYTES - (size_t)row->blocks * row->bytes;
+    if (row->bytes % SLAB_PAGE_BYTES == 0 || 1u << row->shift < SLAB_COLOURED_ALIGN || left < CACHE_LINE_BYTES)
+        return 0;
+    unsigned colours = 1u << bits_highest(left / CACHE_LINE_BYTES);
+    return colours < SLAB_MOST_COLOURS ? colours - 1 : SLAB_MOST_COLOURS - 1;
+}
+
 static void size_class_shape(struct size_class *row, size_t bytes, unsigned share) {
     row->bytes = (uint32_t)bytes;
     row->shift = (uint8_t)bits_lowest(bytes);
@@ -74,6 +85,7 @@ static void size_class_shape(struct size_class *row, size_t bytes, unsigned shar
     row->slices = (uint8_t)slices_of_class(bytes, share);
     row->blocks = (uint16_t)(row->slices * SLICE_BYTES / bytes);
     row->words = (uint8_t)((row->blocks + 63) / 64);
+    row->colours = (uint8_t)colours_of(row);
     CHECK(row->blocks > 0);
 }
 
@@ -129,7 +141,8 @@ unsigned class_of_aligned(size_t bytes, size_t align) {
         return CLASS_NONE;
     // The next power of two ends the search (C2).
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        if (class_bytes(i) >= least && (class_bytes(i) & (align - 1)) == 0)
+        if (class_bytes(i) >= least && (class_bytes(i) & (align - 1)) == 0 &&
+            (align <= CACHE_LINE_BYTES || size_classes[i].colours == 0)) // C4
             return i;
     return CLASS_NONE;
 }

@@ -8,6 +8,8 @@
 // C3. A class that is closed serves nobody new but aligned requests; what it has comes back in its own time. A spare
 //     one gets another size only when it has no slab, so that nobody has a block of it, and while no thread is inside a
 //     cold path (H6 in heap/heap.h); so a row is read without synchronization.
+// C4. Slabs of some classes begin at different lines of their pages (their colour), by their first slice. The
+//     blocks of those classes are aligned to a line at most: requests for more alignment take none of them.
 #ifndef SLAB_SIZE_CLASS_H
 #define SLAB_SIZE_CLASS_H
 
@@ -23,6 +25,7 @@ struct size_class {
     uint8_t shift;    // trailing zeros of the block size
     uint8_t slices;   // of a slab
     uint8_t words;    // of a slab's bitmap
+    uint8_t colours;  // of its slabs, less one; a power of two less one (C4)
 };
 SHARED struct size_class size_classes[CLASS_END];
 
@@ -86,6 +89,11 @@ ALWAYS_INLINE bool class_is_large(unsigned class_index) {
            (!class_is_spare(class_index) || class_bytes(class_index) > CLASS_FINE_MAX);
 }
 
+// Where the first block of a slab begins, behind the start of its first slice (C4).
+ALWAYS_INLINE uint32_t class_first_offset(const struct size_class *row, uint32_t first_slice) {
+    return (first_slice & row->colours) * CACHE_LINE_BYTES;
+}
+
 // Blocks of a class are aligned at least as those of another.
 ALWAYS_INLINE bool class_is_aligned_as(unsigned class_index, unsigned other) {
     unsigned shift = size_classes[other].shift < SLICE_SHIFT ? size_classes[other].shift : SLICE_SHIFT;
@@ -96,9 +104,9 @@ ALWAYS_INLINE bool class_is_aligned_as(unsigned class_index, unsigned other) {
 // CLASS_NONE where there is none.
 INTERNAL unsigned class_of_aligned(size_t bytes, size_t align);
 
-// Index of the block that starts `offset` bytes into a slab of the class; a number above any index where none does.
-// Dividing by an odd number is multiplying by its inverse; a remainder shows as a quotient out of range (Granlund and
-// Montgomery, "Division by invariant integers using multiplication", section 9).
+// Index of the block that starts `offset` bytes behind the first block of a slab of the class; a number above any index
+// where none does. Dividing by an odd number is multiplying by its inverse; a remainder shows as a quotient out of
+// range (Granlund and Montgomery, "Division by invariant integers using multiplication", section 9).
 ALWAYS_INLINE uint32_t class_block_index(const struct size_class *row, uint32_t offset) {
     return bits_rotate_right(offset * row->inverse, row->shift);
 }

@@ -81,7 +81,9 @@ ALWAYS_INLINE bool class_is_held(unsigned class_index) {
 }
 
 ALWAYS_INLINE void *slab_block(const struct slab *slab, uint32_t index) {
-    return (char *)window_address(slab->first_slice) + (size_t)index * size_classes[slab->class_index].bytes;
+    const struct size_class *row = &size_classes[slab->class_index];
+    uint32_t offset = class_first_offset(row, slab->first_slice);
+    return (char *)window_address(slab->first_slice) + offset + (size_t)index * row->bytes;
 }
 
 // What of the slab was purged page by page since it was last leased for its blocks. Under the depot's lock, or by the

@@ -41,7 +41,7 @@ UNUSED static enum slab_state state_of(const struct slab *slab) {
 
 UNUSED static uint32_t index_of(const struct slab *slab, const void *block) {
     return class_block_index(&size_classes[slab->class_index],
-                             (uint32_t)((uintptr_t)block - (uintptr_t)window_address(slab->first_slice)));
+                             (uint32_t)((uintptr_t)block - (uintptr_t)slab_block(slab, 0)));
 }
 
 #define MOST_BLOCKS (SLICE_BYTES / BLOCK_ALIGN)

@@ -94,7 +94,8 @@ static void the_index_of_a_block_is_exact_and_others_have_none(void **state) {
 
 static unsigned find_aligned_slowly(size_t bytes, size_t align) {
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT && align <= SLICE_BYTES; i++)
-        if (class_bytes(i) >= bytes && class_bytes(i) >= align && class_bytes(i) % align == 0)
+        if (class_bytes(i) >= bytes && class_bytes(i) >= align && class_bytes(i) % align == 0 &&
+            (align <= CACHE_LINE_BYTES || size_classes[i].colours == 0))
             return i;
     return CLASS_NONE;
 }
@@ -111,6 +112,25 @@ static void aligned_requests_get_the_first_class_of_aligned_blocks(void **state)
         }
     assert_int_equal(class_of_aligned(SIZE_MAX, 16), CLASS_NONE);
     assert_int_equal(class_of_aligned(16, (size_t)1 << 63), CLASS_NONE);
+}
+
+// C4.
+static void colours_take_what_is_left_of_a_slab(void **state) {
+    (void)state;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        const struct size_class *row = &size_classes[i];
+        size_t left = row->slices * SLICE_BYTES - (size_t)row->blocks * row->bytes;
+        bool is_whole_pages = row->bytes % 4096 == 0, spreads_itself = row->bytes % 512 != 0;
+        assert_true(bits_is_power_of_two(row->colours + 1u) && row->colours * CACHE_LINE_BYTES <= left);
+        if (is_whole_pages || spreads_itself)
+            assert_int_equal(row->colours, 0);
+        else
+            assert_true(4 * row->colours * CACHE_LINE_BYTES >= left || row->colours == 255);
+        assert_int_equal(class_first_offset(row, 0), 0);
+        assert_int_equal(class_first_offset(row, row->colours), row->colours * CACHE_LINE_BYTES);
+    }
+    assert_int_equal(size_classes[class_of(4096)].colours, 0);
+    assert_in_range(size_classes[class_of(4097)].colours, 1, 255);
 }
 
 // ---- spare classes, and closed ones
@@ -299,6 +319,7 @@ int main(void) {
         cmocka_unit_test(small_classes_have_many_blocks_in_a_slab),
         cmocka_unit_test(the_index_of_a_block_is_exact_and_others_have_none),
         cmocka_unit_test(aligned_requests_get_the_first_class_of_aligned_blocks),
+        cmocka_unit_test(colours_take_what_is_left_of_a_slab),
         TEST_OF_SPARES(spare_classes_have_no_size_at_first),
         TEST_OF_SPARES(a_spare_class_serves_what_lies_below_it_until_it_is_closed),
         TEST_OF_SPARES(powers_of_two_can_not_be_closed),

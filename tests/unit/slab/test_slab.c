@@ -30,7 +30,9 @@ static void a_new_slab_is_leased_and_its_slices_are_known_as_its(void **state) {
         assert_int_equal(state_of(slab), SLAB_LEASED);
         assert_int_equal(slab->class_index, i);
         assert_ptr_equal(slab->holder, &holder);
-        assert_ptr_equal(slab_block(slab, 0), window_address(slab->first_slice));
+        size_t before = (uintptr_t)slab_block(slab, 0) - (uintptr_t)window_address(slab->first_slice);
+        assert_in_range(before, 0, size_classes[i].colours * CACHE_LINE_BYTES);
+        assert_int_equal(before % CACHE_LINE_BYTES, 0);
         for (size_t slice = slab->first_slice; slice < slab->first_slice + size_classes[i].slices; slice++) {
             assert_ptr_equal(slab_of_slice(slice), slab);
             for (unsigned tag = 0; tag < TAG_COUNT; tag++)
@@ -52,6 +54,29 @@ static void a_new_holders_threads_see_its_held_slabs_and_others_no_more(void **s
         assert_int_equal(views[holder.tag], CLASS_NONE);
         slab_give_back(slab);
     }
+}
+
+// C4.
+static void slabs_whose_blocks_share_lines_of_their_pages_begin_at_different_ones(void **state) {
+    enum { SLABS = 32, LINES = 4096 / CACHE_LINE_BYTES };
+    struct slab *slabs[SLABS];
+    (void)state;
+    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
+        bool seen[LINES] = {false};
+        unsigned lines = 0, of_one = 0;
+        for (unsigned k = 0; k < SLABS; k++) {
+            slabs[k] = slab_make(i, &holder);
+            assert_non_null(slabs[k]);
+            size_t line = (uintptr_t)slab_block(slabs[k], 0) / CACHE_LINE_BYTES % LINES;
+            lines += !seen[line];
+            seen[line] = true;
+        }
+        for (unsigned k = 0; k < SLABS; k++)
+            slab_give_back(slabs[k]);
+        of_one = size_classes[i].colours + 1u < LINES ? size_classes[i].colours + 1u : LINES;
+        assert_in_range(lines, (of_one + 7) / 8, of_one); // where all slabs have four slices, a quarter is used
+    }
+    assert_true(size_classes[class_of(16400)].colours >= 63);
 }
 
 static void carving_hands_out_each_block_once_in_order(void **state) {
@@ -241,6 +266,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_slab_is_leased_and_its_slices_are_known_as_its),
         cmocka_unit_test(a_new_holders_threads_see_its_held_slabs_and_others_no_more),
+        cmocka_unit_test(slabs_whose_blocks_share_lines_of_their_pages_begin_at_different_ones),
         cmocka_unit_test(carving_hands_out_each_block_once_in_order),
         TEST_BOTH(taking_clears_what_was_put_back),
         TEST_BOTH(blocks_never_handed_out_are_not_taken),
