@@ -154,6 +154,8 @@ static void note_cost(uint64_t ns) {
 static uint64_t next_look_after(uint64_t now_ns, uint64_t debt_ns) {
     uint64_t wait = (now_ns - cycle_begin_ns()) / LEARN_GROWTH_SHARE;
     wait = wait < LEARN_LEAST_NS ? LEARN_LEAST_NS : wait > LEARN_MOST_NS ? LEARN_MOST_NS : wait;
+    if (evolution_suspects(cycle_evolution()))
+        wait = LEARN_LEAST_NS;
     uint64_t cost = learner.cost_ns * LEARN_COST_SHARE;
     cost = cost > debt_ns ? cost : debt_ns;
     return now_ns + (wait > cost ? wait : cost);

@@ -3,7 +3,8 @@
 
 #define WINDOW_LEAST_NS (50 * MS_NS)
 #define WINDOW_MOST_NS (2000 * MS_NS)
-#define WINDOW_SHARE 8        // (1/N) of the time since the state began
+#define WINDOW_SHARE 8 // (1/N) of the time since the state began
+#define WINDOW_SUSPECT_NS (100 * MS_NS)
 #define LEARN_LEAST_WINDOWS 6 // before anything is frozen
 #define LEARN_MOST_WINDOWS 64 // and then it is, however it moves: what was decided is tried as it is
 #define STABLE_WINDOWS 3      // in a row without a decision
@@ -23,9 +24,15 @@ void evolution_start(struct evolution *state, uint64_t now_ns) {
     *state = (struct evolution){.state = EVOLUTION_LEARN, .begin_ns = now_ns, .window_ns = now_ns};
 }
 
+bool evolution_suspects(const struct evolution *state) {
+    return state->state == EVOLUTION_FROZEN && state->stable > 0;
+}
+
 bool evolution_is_due(const struct evolution *state, uint64_t now_ns) {
     uint64_t length = (now_ns - state->begin_ns) / WINDOW_SHARE;
     length = length < WINDOW_LEAST_NS ? WINDOW_LEAST_NS : length > WINDOW_MOST_NS ? WINDOW_MOST_NS : length;
+    if (evolution_suspects(state) && length > WINDOW_SUSPECT_NS)
+        length = WINDOW_SUSPECT_NS;
     return now_ns - state->window_ns >= length;
 }
 

@@ -8,8 +8,9 @@
 //       +--------------- p99 or the cost is worse, or other sizes are asked for -------------------------+
 //
 // All of it goes by windows: short ones when a state begins, two seconds at most, so that a program that runs for
-// seconds and a service that runs for weeks both get through it. In CANARY what was decided is in force in every other
-// window, and the windows are compared in pairs; it takes a part of the run that is bounded by CANARY_PAIRS.
+// seconds and a service that runs for weeks both get through it; and short ones after one in FROZEN that was worse. In
+// CANARY what was decided is in force in every other window, and the windows are compared in pairs; it takes a part of
+// the run that is bounded by CANARY_PAIRS.
 #ifndef POLICY_EVOLUTION_H
 #define POLICY_EVOLUTION_H
 
@@ -74,6 +75,8 @@ struct evolution {
 };
 
 INTERNAL void evolution_start(struct evolution *state, uint64_t now_ns);
+// Whether the last window of FROZEN was worse, or had other sizes: the next ones are short, to find out.
+INTERNAL bool evolution_suspects(const struct evolution *state);
 // Whether the current window has ended.
 INTERNAL bool evolution_is_due(const struct evolution *state, uint64_t now_ns);
 INTERNAL enum evolution_act evolution_step(struct evolution *state, const struct evolution_window *window);
