@@ -69,10 +69,10 @@
 #define SLAB_MIN_BLOCKS 16 // below this the slab grows, up to SLAB_MAX_SLICES
 #define SLAB_MAX_SLICES 16
 #define SLAB_WASTE_SHARE 16     // at most this part (1/N) of a slab is lost at its end
+#define SLAB_OWN_WASTE_SHARE 64 // or this one, where it can be had, of a class made for a size that is used much
 #define SLAB_COLOURED_ALIGN 512 // classes whose blocks all start at multiples of so much are coloured (C4)
 #define SLAB_PAGE_BYTES 4096    // but not those of whole pages
 #define SLAB_MOST_COLOURS 256   // a power of two; an octet holds one less
-#define SLAB_OWN_WASTE_SHARE 64 // or this one, where it can be had, of a class made for a size that is used much
 
 // --- Thread stacks -------------------------------------------------------------------------------------------------
 // Slots of a stack's cell. 1 KiB cells put stack ends on 4 of the 64 sets of a first-level cache page; tops wander over

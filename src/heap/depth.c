@@ -102,16 +102,19 @@ bool heap_fits_budget(const struct heap *heap, size_t bytes) {
     return heap->granted_bytes + bytes <= budget_bytes(snapshot_now());
 }
 
-void heap_lend_idle(struct heap *heap, unsigned class_index) {
-    struct heap_class *own = &heap->classes[class_index];
-    size_t budget = budget_bytes(snapshot_now());
-    if (own->depth == 0 || heap->turn - own->last_turn < STACK_IDLE_TURNS ||
-        heap_fits_budget(heap, budget / STACK_SPENT_SHARE))
+void heap_take_grant(struct heap *heap, unsigned class_index) {
+    if (heap->classes[class_index].depth == 0)
         return;
     if (class_is_large(class_index))
         heap_set_depth(heap, class_index, 0);
     else
         heap_flatten_stack(heap, class_index);
+}
+
+void heap_lend_idle(struct heap *heap, unsigned class_index) {
+    if (heap->turn - heap->classes[class_index].last_turn >= STACK_IDLE_TURNS &&
+        !heap_fits_budget(heap, budget_bytes(snapshot_now()) / STACK_SPENT_SHARE))
+        heap_take_grant(heap, class_index);
 }
 
 // Whether a stack may hold so much more. Where the budget is spent, what others hold against the decisions in force

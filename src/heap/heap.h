@@ -176,8 +176,9 @@ INTERNAL void heap_set_depth(struct heap *heap, unsigned class_index, unsigned d
 INTERNAL void heap_deepen_stack(struct heap *heap, unsigned class_index);
 // In a phase of flushes, while the stack is empty: half the depth.
 INTERNAL void heap_flatten_stack(struct heap *heap, unsigned class_index);
-// Takes what a stack may hold that is empty and was not used for long, where the thread's budget is nearly spent:
-// wholly from a large class, half of it from a small one.
+// Takes what a stack may hold that is empty: wholly from a large class, half of it from a small one.
+INTERNAL void heap_take_grant(struct heap *heap, unsigned class_index);
+// The same, of one that was not used for long, where the thread's budget is nearly spent.
 INTERNAL void heap_lend_idle(struct heap *heap, unsigned class_index);
 // Gives the class a stack, if it may have one.
 INTERNAL bool heap_grant_stack(struct heap *heap, unsigned class_index);

@@ -51,15 +51,12 @@ static void heap_flush_idle_parked(struct heap *heap, unsigned class_index) {
         heap_flush_parked(heap, class_index);
 }
 
-// All of a stack, and of a large one's grant, or half of a small one's.
+// All of a stack, and its grant.
 static void heap_empty_stack(struct heap *heap, unsigned class_index) {
     unsigned blocks = heap_stack_blocks(heap, class_index);
     heap_flush_idle_parked(heap, class_index);
     heap_flush(heap, class_index, 0);
-    if (!class_is_large(class_index) && heap->classes[class_index].depth > 0)
-        heap_flatten_stack(heap, class_index);
-    else if (heap->classes[class_index].depth > 0)
-        heap_set_depth(heap, class_index, 0);
+    heap_take_grant(heap, class_index);
     heap_let_idle_go(heap, class_index, blocks);
 }
 

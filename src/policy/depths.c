@@ -12,7 +12,7 @@
 #define BUDGET_TURNS 4             // steps from one trial of the budget to the next
 #define BUDGET_HELPED_SHARE 8      // it helped where at least this part (1/N) of what batches cost is gone
 #define BUDGET_GAIN_SHARE 4        // and it is expected to save so much (1/N)
-#define BUDGET_DEAR_SHARE 2
+#define BUDGET_DEAR_SHARE 2    // a doubled budget goes where more than this part (1/N) of what is in use lies in stacks
 #define BUDGET_CACHED_SHARE 4  // of what is in use so much (1/N) may really lie in stacks, for them to get more
 #define BUDGET_LEFT_SHARE 4    // and less than this part (1/N) of the budget is left, else it is not what limits them
 #define BUDGET_DENIED_SHARE 16 // or so much (1/N) of what batches cost is for lack of a stack

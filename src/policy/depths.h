@@ -5,8 +5,9 @@
 // batches cost is more than what the blocks cost in memory, and taken back where the batches did not become fewer.
 // Where hardly any batch moves, depth goes down again, to the default: what is idle now may be what the program's next
 // phase works with. All classes share one budget, which is doubled by the same rule: on trial, where a quarter of what
-// all batches cost is more than what stacks hold by now. Where it is spent, so that some class gets no stack at all,
-// what that costs is what each block more than by default costs too.
+// all batches cost is more than what stacks hold by now; kept where they cost less for it, or classes that found no
+// stack found one and the others moved hardly more, as a faster program does. Where it is spent, so that some class
+// gets no stack at all, what that costs is what each block more than by default costs too.
 #ifndef POLICY_DEPTHS_H
 #define POLICY_DEPTHS_H
 

@@ -3,12 +3,12 @@
 
 #define WINDOW_LEAST_NS (50 * MS_NS)
 #define WINDOW_MOST_NS (2000 * MS_NS)
-#define WINDOW_SHARE 8 // (1/N) of the time since the state began
-#define WINDOW_SUSPECT_NS (100 * MS_NS)
-#define LEARN_LEAST_WINDOWS 6 // before anything is frozen
-#define LEARN_MOST_WINDOWS 64 // and then it is, however it moves: what was decided is tried as it is
-#define STABLE_WINDOWS 3      // in a row without a decision
-#define P99_STABLE 0.10       // differs by so much from window to window at most
+#define WINDOW_SHARE 8                  // (1/N) of the time since the state began
+#define WINDOW_SUSPECT_NS (100 * MS_NS) // at most, after one in FROZEN that was worse
+#define LEARN_LEAST_WINDOWS 6           // before anything is frozen
+#define LEARN_MOST_WINDOWS 64           // and then it is, however it moves: what was decided is tried as it is
+#define STABLE_WINDOWS 3                // in a row without a decision
+#define P99_STABLE 0.10                 // differs by so much from window to window at most
 #define CANARY_PAIRS 6
 #define CANARY_WINS 3    // pairs in which what was decided must not be worse
 #define WORSE_SHARE 0.01 // by which a window counts as worse
