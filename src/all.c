@@ -13,6 +13,8 @@
 #include "sys/os_clock.c"
 #include "sys/os_confined.c"
 
+#include "sys/os_barrier.c"
+
 #include "sys/lock.c"
 
 #include "sys/report.c"
@@ -112,6 +114,8 @@
 #include "heap/idle.c"
 
 #include "heap/registry.c"
+
+#include "heap/visit.c"
 
 #include "heap/helper.c"
 

@@ -17,9 +17,11 @@
 #ifdef HAKMEM_NO_OVERRIDE // sanitized builds
 #define load_fast(address) load_relaxed(address)
 #define store_fast(address, value) store_relaxed(address, value)
+#define store_fast_last(address, value) store_release(address, value)
 #else
 #define load_fast(address) (*(address))
 #define store_fast(address, value) (*(address) = (value))
+#define store_fast_last(address, value) (*(address) = (value)) // after all stores before it, as stores are on x86
 #endif
 
 // A counter that one thread writes and others read: no read-modify-write is needed.
@@ -44,6 +46,12 @@
 #define swap_acquire(address, expected, desired)                                        \
     __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_ACQUIRE, \
                                 __ATOMIC_RELAXED) // order: caller
+
+// Relaxed: what else is seen is ordered by something else.
+#define swap_relaxed(address, expected, desired)                                        \
+    __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_RELAXED, \
+                                __ATOMIC_RELAXED) // order: caller
+#define sub_release(address, amount) __atomic_fetch_sub(address, amount, __ATOMIC_RELEASE) // order: named by the caller
 
 ALWAYS_INLINE void spin_pause(void) {
 #if defined(__x86_64__) || defined(__i386__)

@@ -180,6 +180,9 @@
 #define SPARSE_PURGE_SHARE 8
 #define SPARSE_MOSTLY_SHARE 4
 #define SPARSE_LOOK_SLABS 32
+// Between two visits to what threads hold (heap/visit.h): what was not used for so long is idle. A visit of a few
+// threads takes some tens of microseconds.
+#define VISIT_NS (100 * MS_NS / LEARN_HASTE)
 
 // --- Huge pages -----------------------------------------------------------------------------------------------------
 // Of a smaller heap a huge page would be much: this and more in use makes it at most an eighth.

@@ -13,6 +13,7 @@
 #include "heap/helper.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
+#include "heap/visit.h"
 #include "region/meta.h"
 #include "region/runs.h"
 #include "sample/lives.h"
@@ -63,14 +64,22 @@ void heap_let_others(void) {
     os_wake_all(&registry.fork_turn);
 }
 
-bool heap_try_stop_others(void) {
-    const struct heap *mine = thread_stacks.heap;
+bool heap_try_begin_stop(void) {
     if (!registry_try_enter_spare()) // F1; a thread that forks may be waiting for us
         return false;
     store_relaxed(&registry.changes_rows, 1u); // before the gates are shut; read by who finds its own shut
+    return true;
+}
+
+bool heap_try_stop(struct heap *heap) {
+    return heap == thread_stacks.heap || heap->stacks == NULL || gate_try_shut(heap);
+}
+
+bool heap_try_stop_others(void) {
+    if (!heap_try_begin_stop())
+        return false;
     for (struct list *node = registry.all.next; node != &registry.all; node = node->next) {
-        struct heap *heap = LIST_OWNER(node, struct heap, link);
-        if (heap == mine || heap->stacks == NULL || gate_try_shut(heap))
+        if (heap_try_stop(LIST_OWNER(node, struct heap, link)))
             continue;
         heap_let_others();
         return false;
@@ -109,6 +118,8 @@ static void forget_changes(void) {
 static void take_over(struct heap *dead) {
     bool whole = load_relaxed(&dead->gate) == GATE_SHUT;
     lives_drop(dead);
+    if (whole && dead->is_in_doubt)
+        visit_settle(dead);
     if (whole)
         note_stacks(dead);
     store_relaxed(&dead->gate, GATE_OUTSIDE);

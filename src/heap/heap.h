@@ -40,6 +40,7 @@ struct heap_class {
     uint8_t batch;           // blocks of the next refill
     uint8_t flush_streak;    // flushes since the last refill
     uint8_t idle_blocks;     // blocks in the stack when last looked at
+    uint8_t visit_blocks;    // and when last visited, while idle
     bool passes_on;          // of a held class: this thread frees many blocks of others
     bool fresh_drained;      // `fresh` was searched and this thread has put nothing back since
 };
@@ -73,6 +74,8 @@ struct heap {
     uint32_t refill_turn;          // the last refill's
     uint32_t phase_turns;          // flushes without a refill, after which a phase of frees has begun
     size_t phase_bytes;            // in use when the phase of frees began
+    uint32_t visit_turn;           // `turn` at a visitor's last visit; and what it could not take (visit.h)
+    bool is_in_doubt;
     uint32_t trim_turn;            // last request of malloc_trim obeyed
     uint8_t own_cells_used;        // of `cells`, ever
     uint8_t stacks_granted;        // classes that have a cell
@@ -106,8 +109,11 @@ INTERNAL void heap_leave(struct heap *heap);
 
 // Sets the whole library up, once; false: there is no address space for it.
 INTERNAL bool heap_process_start(void);
-// Shuts all other threads out of their heaps; false: one was inside, and nobody is shut out. Then lets them in again.
+// Shuts all other threads out of their heaps; false: one was inside, and nobody is shut out. Or begins with that, and
+// shuts out the thread of one heap, if it has any but the caller; false: not now, it was inside. Then lets them in again.
 INTERNAL bool heap_try_stop_others(void);
+INTERNAL bool heap_try_begin_stop(void);
+INTERNAL bool heap_try_stop(struct heap *heap);
 INTERNAL void heap_let_others(void);
 // Makes the classes that serve requests those of the snapshot in force (H6), as far as there are spare ones without
 // slabs; false: not now, a thread was inside.

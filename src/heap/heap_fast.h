@@ -9,9 +9,9 @@
 // Pops a block of the class; NULL: the cold path's turn.
 ALWAYS_INLINE void *stack_pop(unsigned class_index) {
     void **newest = load_fast(&thread_stacks.top[class_index]) - 1;
-    void *block = *newest;
+    void *block = load_fast(newest);
     if (LIKELY(block != NULL))
-        store_fast(&thread_stacks.top[class_index], newest);
+        store_fast_last(&thread_stacks.top[class_index], newest);
     return block;
 }
 
@@ -20,8 +20,8 @@ ALWAYS_INLINE bool stack_push(unsigned class_index, void *block) {
     void **top = load_fast(&thread_stacks.top[class_index]);
     if (UNLIKELY(((uintptr_t)top & STACK_MASK) == 0))
         return false;
-    *top = block; // T4: before the top covers it; a fence costs an instruction, so tests/asm looks at the order
-    store_fast(&thread_stacks.top[class_index], top + 1);
+    store_fast(top, block); // T4: before the top covers it; a fence costs an instruction, so tests/asm looks at the order
+    store_fast_last(&thread_stacks.top[class_index], top + 1); // release; pairs with heap/visit.c
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include "big/cache.h"
 #include "big/mapping.h"
 #include "heap/registry.h"
+#include "heap/visit.h"
 #include "policy/retention.h"
 #include "region/runs.h"
 #include "slab/sparse.h"
@@ -21,6 +22,7 @@ static struct helper_idle idle_wanted;
 static size_t idle_told;      // so many times
 static uint32_t idle_is_busy; // somebody is at it
 static struct retention_idle idle;
+static uint64_t visited_ns;
 
 // Where the helper is: milliseconds that it slept since each of its delays went by, and what was in use then.
 struct helper_turn {
@@ -67,6 +69,15 @@ static uint64_t purged_bytes(void) {
     return runs_count().purged_bytes + cache_count().released_bytes;
 }
 
+// What threads hold and do not use, now and then.
+static void visit_if_due(void) {
+    uint64_t now = os_now_ns();
+    if (now - visited_ns < VISIT_NS)
+        return;
+    visited_ns = now;
+    visit_idle();
+}
+
 // J5.
 static void purge_after_idle_delay(size_t untold_ms) {
     uint32_t nobody = 0;
@@ -78,6 +89,7 @@ static void purge_after_idle_delay(size_t untold_ms) {
     if (retention_idle_is_due(&idle, runs.refaulted_bytes, before, load_relaxed(&idle_wanted.back_bytes))) {
         size_t in_use = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
         size_t top = untold_ms <= load_relaxed(&idle_wanted.top_ms) ? load_relaxed(&idle_wanted.top_bytes) : 0;
+        visit_if_due();
         purge_idle(RETAIN_LEARNER, what_remains(top, in_use));
         retention_idle_note(&idle, purged_bytes() - before);
     }

@@ -1,6 +1,7 @@
 // Heaps and threads: which thread has which heap, from a thread's first slow call to its end.
 #include "heap/registry.h"
 #include "heap/transfer.h"
+#include "heap/visit.h"
 #include "region/meta.h"
 #include "sample/lives.h"
 #include "sys/options.h"
@@ -97,6 +98,7 @@ void registry_forget_stacks(struct heap *heap) {
     }
     heap->turn = 0;
     heap->refill_turn = 0;
+    heap->visit_turn = 0;
     heap->phase_turns = FREE_PHASE_TURNS;
 }
 
@@ -237,6 +239,8 @@ struct heap *heap_enter(void) {
         store_relaxed(&heap->gate, GATE_INSIDE);
     else if (UNLIKELY(!swap_acquire(&heap->gate, outside, GATE_INSIDE))) // acquire: nothing in here before; see leave
         heap_enter_later(heap);
+    if (UNLIKELY(heap->is_in_doubt))
+        visit_settle(heap);
     return heap;
 }
 

@@ -136,10 +136,14 @@ void sparse_look(unsigned class_index, enum sparse_least least) {
         purge_slabs(class_index, &look, SPARSE_LOOK_SLABS);
 }
 
-bool sparse_trim(void) {
+bool sparse_trim_class(unsigned class_index) {
     struct look look = {.least = SPARSE_SOME_IDLE};
+    return purge_slabs(class_index, &look, UINT_MAX) > 0;
+}
+
+bool sparse_trim(void) {
     bool any = false;
     for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_END; i++)
-        any = purge_slabs(i, &look, UINT_MAX) > 0 || any;
+        any = sparse_trim_class(i) || any;
     return any;
 }

@@ -72,6 +72,10 @@ INTERNAL void os_wait(uint32_t *word, uint32_t value);
 INTERNAL bool os_wait_for(uint32_t *word, uint32_t value, unsigned milliseconds);
 INTERNAL void os_wake_one(uint32_t *word);
 INTERNAL void os_wake_all(uint32_t *word);
+// What any thread of the process stored before is seen by the caller, and what the caller stored by all threads' loads
+// from now on: as if each thread had passed a full barrier. False: the kernel has none. Not to be called where
+// os_is_confined.
+INTERNAL bool os_barrier(void);
 // Sleeps about so long.
 INTERNAL void os_sleep(unsigned microseconds);
 

@@ -47,6 +47,18 @@ static void messages(unsigned thread) {
     }
 }
 
+// As store buffering, where one thread alone pays for the order.
+static void barrier_for_others(unsigned thread) {
+    if (thread == 0) {
+        store_relaxed(&x, 1);
+        seen[0][0] = load_relaxed(&y);
+    } else {
+        exchange_total(&y, 1);
+        interleave_pass(0);
+        seen[1][0] = load_relaxed(&x);
+    }
+}
+
 // Two writers, two readers that must not disagree on the order.
 static void independent_writes(unsigned thread) {
     if (thread < 2) {
@@ -157,6 +169,8 @@ static const struct script scripts[] = {
            SAW(3, 0x0010, 0x1000, 0x1010), SAW(3, 0x0010, 0x1000, 0x1010)),
     SCRIPT(own_store, NULL, say_seen, 2, "a thread sees its own store", SAW(3, 0x0111, 0x1101, 0x1111),
            SAW(4, 0x0101, 0x0111, 0x1101, 0x1111)),
+    SCRIPT(barrier_for_others, NULL, say_seen, 2, "nor where one thread waits for the other's buffer", SAW(3, 0x0010, 0x1000, 0x1010),
+           SAW(3, 0x0010, 0x1000, 0x1010)),
     SCRIPT(messages, NULL, say_seen, 2, "what was before a release is seen after the acquire", SAW(3, 0x00, 0x01, 0x11),
            SAW(3, 0x00, 0x01, 0x11)),
     SCRIPT(independent_writes, NULL, say_seen_last, 4, "readers agree on the order of writes", ORDERED, ORDERED),

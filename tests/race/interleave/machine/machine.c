@@ -216,6 +216,8 @@ static bool thread_is_enabled(unsigned thread) {
         return own == NULL;
     case OPERATION_BUFFER:
         return self->stores < STORES_MOST;
+    case OPERATION_PASS:
+        return self->stores == 0 && threads[self->next.value].stores == 0;
     case OPERATION_LOCK:
         return self->stores == 0 && lock_is_open(&self->next);
     default:
@@ -294,6 +296,7 @@ static void perform(unsigned thread, struct operation *operation) {
         self->sleeps = memory_read(operation) == operation->value;
         break;
     case OPERATION_WOKEN:
+    case OPERATION_PASS:
     case OPERATION_SETTLE:
         break;
     case OPERATION_WAKE:
@@ -370,6 +373,10 @@ void interleave_wake(const uint32_t *word, bool all) {
 
 void interleave_step(const uint32_t *word) {
     operate_on_word(OPERATION_CHANGE, word, 0);
+}
+
+void interleave_pass(unsigned thread) {
+    operate_on_word(OPERATION_PASS, NULL, thread);
 }
 
 void interleave_kill_others(void) {

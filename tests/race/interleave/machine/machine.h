@@ -26,6 +26,7 @@ enum operation_kind {
     OPERATION_WOKEN,  // goes on
     OPERATION_WAKE,
     OPERATION_KILL,
+    OPERATION_PASS,   // waits until nothing is in the buffer of thread `value`
     OPERATION_SETTLE, // waits until no store to these bytes is in the thread's buffer
 };
 

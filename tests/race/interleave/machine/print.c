@@ -103,6 +103,8 @@ static const char *verb(const struct operation *operation) {
         return "wake";
     case OPERATION_KILL:
         return "kill the others";
+    case OPERATION_PASS:
+        return "pass the barrier";
     case OPERATION_SETTLE:
         return "settle";
     default:

@@ -56,6 +56,8 @@ void interleave_wait(const uint32_t *word, uint32_t value);
 void interleave_wake(const uint32_t *word, bool all);
 // A point where others may get their turn, and that has an effect on `word`.
 void interleave_step(const uint32_t *word);
+// Goes on once nothing is in that thread's store buffer, as if its processor had been interrupted.
+void interleave_pass(unsigned thread);
 // The other threads stop for ever where they are, as in a fork child.
 void interleave_kill_others(void);
 // What the schedule led to, of a script that lists its outcomes.

@@ -62,7 +62,7 @@ static int *last_in_granule(uintptr_t address) {
 
 static bool touches_memory(const struct operation *operation) {
     return operation->kind != OPERATION_NONE && operation->kind != OPERATION_BUFFER &&
-           operation->kind != OPERATION_KILL;
+           operation->kind != OPERATION_KILL && operation->kind != OPERATION_PASS;
 }
 
 static bool writes(const struct operation *operation) {
@@ -76,11 +76,19 @@ static bool only_adds(const struct operation *operation) {
            operation->order == __ATOMIC_RELAXED;
 }
 
+// The barrier waits for what the process puts into a buffer or takes out of it.
+static bool lets_pass(const struct operation *operation, unsigned other_process, const struct operation *other) {
+    return operation->kind == OPERATION_PASS && operation->value == other_process % THREADS_MOST &&
+           (other->kind == OPERATION_BUFFER || other->kind == OPERATION_DRAIN);
+}
+
 bool trace_conflict(unsigned process, const struct operation *operation, unsigned other_process,
                     const struct operation *other) {
     bool same_thread = process % THREADS_MOST == other_process % THREADS_MOST;
     if (operation->kind == OPERATION_KILL || other->kind == OPERATION_KILL)
         return !same_thread;
+    if (operation->kind == OPERATION_PASS || other->kind == OPERATION_PASS)
+        return lets_pass(operation, other_process, other) || lets_pass(other, process, operation);
     // A thread reads its own store out of its buffer or, once it was drained, out of memory: the same, unless somebody
     // else wrote in between, who is then in conflict with both.
     if (same_thread && process != other_process && operation->address == other->address &&
@@ -127,15 +135,19 @@ static struct clock own_past(unsigned process, const struct operation *operation
 }
 
 // Walks the steps that may conflict with an operation, the last first: those of the same eight bytes; all, where the
-// operation kills.
+// operation kills or passes a barrier.
+static bool walks_all(const struct operation *operation) {
+    return operation->kind == OPERATION_KILL || operation->kind == OPERATION_PASS;
+}
+
 static int walk_start(const struct operation *operation) {
-    if (operation->kind == OPERATION_KILL)
+    if (walks_all(operation))
         return (int)count - 1;
     return touches_memory(operation) ? *last_in_granule(operation->address) : -1;
 }
 
 static int walk_on(const struct operation *operation, int step) {
-    return operation->kind == OPERATION_KILL ? step - 1 : steps[step].previous;
+    return walks_all(operation) ? step - 1 : steps[step].previous;
 }
 
 bool trace_precedes(unsigned earlier, unsigned later) {
@@ -150,7 +162,8 @@ bool trace_would_precede(unsigned earlier, unsigned process, const struct operat
 // The later one was waiting for the earlier one, or for what its thread did next: they can't change places.
 static bool was_enabled_by(const struct operation *later, const struct operation *earlier) {
     return (later->kind == OPERATION_LOCK && earlier->unlocks) ||
-           (later->kind == OPERATION_WOKEN && earlier->kind == OPERATION_WAKE) || later->kind == OPERATION_SETTLE;
+           (later->kind == OPERATION_WOKEN && earlier->kind == OPERATION_WAKE) ||
+           (later->kind == OPERATION_PASS && earlier->kind == OPERATION_DRAIN) || later->kind == OPERATION_SETTLE;
 }
 
 unsigned trace_races(unsigned process, const struct operation *operation, unsigned places[TRACE_MOST]) {

@@ -18,6 +18,7 @@ extern const struct script slab_scripts[];
 extern const struct script heap_scripts[];
 extern const struct script fork_scripts[];
 extern const struct script lock_scripts[];
+extern const struct script visit_scripts[];
 extern const struct script random_scripts[];
 
 #endif

@@ -50,6 +50,8 @@
 
 #include "heap/registry.c"
 
+#include "heap/visit.c"
+
 #include "heap/fork.c"
 
 // Thread-local storage: the machine's threads share one of the operating system's.

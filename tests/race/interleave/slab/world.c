@@ -4,6 +4,7 @@
 #include "big/cache.h"
 #include "big/routes.h"
 #include "heap/helper.h"
+#include "heap/visit.h"
 #include "policy/snapshot.h"
 #include "region/meta.h"
 #include "slab/sparse.h"
@@ -60,6 +61,12 @@ enum os_huge os_huge_pages(size_t bytes) {
 }
 
 bool os_is_confined(void) {
+    return world_is_confined;
+}
+
+bool os_barrier(void) {
+    for (unsigned i = 0; i < THREADS_MOST; i++)
+        interleave_pass(i);
     return true;
 }
 
@@ -225,6 +232,7 @@ static uint8_t content[UNITS];
 unsigned world_actor = THREADS_MOST;
 bool world_may_lose;
 bool world_gates_are_words;
+bool world_is_confined = true;
 
 static unsigned actor(void) {
     return interleave_thread() < THREADS_MOST ? interleave_thread() : world_actor;
@@ -398,6 +406,12 @@ void world_begin_thread(void) {
     subject_enter(thread);
     heaps[thread] = heap_mine();
     gate_start(heaps[thread]);
+}
+
+void world_visit(void) {
+    struct heap *heap = heap_enter();
+    visit_idle();
+    heap_leave(heap);
 }
 
 void *world_spare_take(unsigned class_index) {

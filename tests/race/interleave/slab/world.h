@@ -12,6 +12,8 @@ void world_start(unsigned threads);
 // Said before: the heaps' gates are words like others, and fork loses patience after one look (F3). Else they are
 // locks, which the machine waits for.
 extern bool world_gates_are_words;
+// Else visits may take from stacks.
+extern bool world_is_confined;
 struct heap *world_heap(unsigned thread);
 // Lets `act` be done as a thread, before the threads run. Alone.
 #define AS_THREAD(thread, act)      \
@@ -43,6 +45,8 @@ void world_free(void *block);
 // The calling thread ends; and one begins, with a heap that is there.
 void world_end_thread(void);
 void world_begin_thread(void);
+// The calling thread visits all others.
+void world_visit(void);
 // One block by the heap that threads without one share, and back.
 void *world_spare_take(unsigned class_index);
 void world_spare_put(unsigned class_index, void *block);
