@@ -293,7 +293,7 @@
 #define COST_PURGE_NS 200
 #define COST_BATCH_NS 1500
 #define COST_PAGE_NS 10 // of a block that comes from another processor
-#define COST_MIB_SECOND_NS 122000
+#define COST_MIB_SECOND_NS 500000
 // Classes of their own (DYN): requests seen of a class before its sizes are known; what a class must save at least, and
 // of what is in use (1/N); what it costs in each thread that uses it: part-used pages, blocks in the stack.
 #define DYN_LEAST_SEEN 128

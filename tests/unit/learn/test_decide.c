@@ -3,6 +3,7 @@
 #include "unit/unit.h"
 
 #include "learn/parts.h"
+#include "policy/retention.h"
 #include "sample/lives.h"
 #include "sys/options.h"
 #include "unit/learn/deciding.h"
@@ -205,10 +206,10 @@ static void memory_that_is_needed_again_is_held(void **state) {
 static void stop_refaulting(void *unused) {
     (void)unused;
     refault(NULL);
-    seen.now_ns += SECOND_NS;
+    seen.now_ns += retention_ns(COST_MIB_SECOND_NS) / 2;
     decide_hold(&seen);
     MUST(decided.allowance_least == 40 * MIB); // it may come again
-    seen.now_ns += 2 * SECOND_NS;
+    seen.now_ns += retention_ns(COST_MIB_SECOND_NS);
     decide_hold(&seen);
     MUST(decided.allowance_least == 0);
 }
