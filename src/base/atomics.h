@@ -50,7 +50,7 @@
 // Relaxed: what else is seen is ordered by something else.
 #define swap_relaxed(address, expected, desired)                                        \
     __atomic_compare_exchange_n(address, &(expected), desired, false, __ATOMIC_RELAXED, \
-                                __ATOMIC_RELAXED) // order: caller
+                                __ATOMIC_RELAXED)                                          // order: caller
 #define sub_release(address, amount) __atomic_fetch_sub(address, amount, __ATOMIC_RELEASE) // order: named by the caller
 
 ALWAYS_INLINE void spin_pause(void) {

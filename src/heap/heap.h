@@ -9,6 +9,7 @@
 // H5. A thread changes more than the tops of its stacks only between heap_enter and heap_leave. A thread that forks
 //     waits until no other is in there, and shuts all of them out until the process has doubled: so the child finds
 //     every heap, slab and run whole.
+//     A visitor shuts out those whose leases and stacks it takes from (V1).
 // H6. So does a thread that changes size classes (C3). What a request's class is, is looked up after heap_enter, but
 //     for the fast path: that finds a stack of a class that got another size empty, since nobody had blocks of it.
 #ifndef HEAP_HEAP_H
@@ -76,12 +77,12 @@ struct heap {
     size_t phase_bytes;            // in use when the phase of frees began
     uint32_t visit_turn;           // `turn` at a visitor's last visit; and what it could not take (visit.h)
     bool is_in_doubt;
-    uint32_t trim_turn;            // last request of malloc_trim obeyed
-    uint8_t own_cells_used;        // of `cells`, ever
-    uint8_t stacks_granted;        // classes that have a cell
-    uint8_t look_wait;             // turns since the last look around
-    uint8_t stack_look;            // next of them to look at for idleness
-    uint8_t transfer_look;         // class whose transfer cache was looked at last
+    uint32_t trim_turn;     // last request of malloc_trim obeyed
+    uint8_t own_cells_used; // of `cells`, ever
+    uint8_t stacks_granted; // classes that have a cell
+    uint8_t look_wait;      // turns since the last look around
+    uint8_t stack_look;     // next of them to look at for idleness
+    uint8_t transfer_look;  // class whose transfer cache was looked at last
     uint8_t outbox_blocks;
     uint8_t stack_classes[CLASS_END]; // those that have a cell
     struct heap_class classes[CLASS_END];
@@ -109,8 +110,9 @@ INTERNAL void heap_leave(struct heap *heap);
 
 // Sets the whole library up, once; false: there is no address space for it.
 INTERNAL bool heap_process_start(void);
-// Shuts all other threads out of their heaps; false: one was inside, and nobody is shut out. Or begins with that, and
-// shuts out the thread of one heap, if it has any but the caller; false: not now, it was inside. Then lets them in again.
+// Shuts all other threads out of their heaps; false: one was inside, and nobody is shut out. Or begins with that alone
+// (false: not now), and shuts out the thread of a heap unless it is the caller (false: it was inside). Then lets them
+// in again.
 INTERNAL bool heap_try_stop_others(void);
 INTERNAL bool heap_try_begin_stop(void);
 INTERNAL bool heap_try_stop(struct heap *heap);

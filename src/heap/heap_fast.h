@@ -20,7 +20,8 @@ ALWAYS_INLINE bool stack_push(unsigned class_index, void *block) {
     void **top = load_fast(&thread_stacks.top[class_index]);
     if (UNLIKELY(((uintptr_t)top & STACK_MASK) == 0))
         return false;
-    store_fast(top, block); // T4: before the top covers it; a fence costs an instruction, so tests/asm looks at the order
+    store_fast(top,
+               block); // T4: before the top covers it; a fence costs an instruction, so tests/asm looks at the order
     store_fast_last(&thread_stacks.top[class_index], top + 1); // release; pairs with heap/visit.c
     return true;
 }

@@ -10,7 +10,8 @@
 //     fork child has none until it allocates.
 // J5. The learner wants what nobody took for a shorter delay to go, too, but for what it knows to come again: up to so
 //     much in use. While there is a helper that does it, where no thread comes by to look as well; else who looks. How
-//     many delays it takes is found by what comes back (retention_idle, under idle_is_busy).
+//     many delays it takes is found by what comes back (retention_idle, under idle_is_busy). What threads hold and do
+//     not use goes first (heap/visit.h), at most once in VISIT_NS.
 #ifndef HEAP_HELPER_H
 #define HEAP_HELPER_H
 

@@ -8,7 +8,7 @@
 // T1. The slot below the bottom holds NULL. A stack's capacity is where its bottom lies.
 // T2. The constant stack is empty and full at once. Tops that point to it send every call to the cold path.
 // T3. Only the thread itself writes its tops and slots; others read tops for statistics, a fork child to take them
-//     over. Who changes size classes takes empty stacks away (H6).
+//     over. Who changes size classes takes empty stacks away (H6). A visitor replaces blocks by NULL (heap/visit.h).
 // T4. A block is in the slot before the top covers it, and the top is lowered before the block goes elsewhere.
 #ifndef HEAP_STACKS_H
 #define HEAP_STACKS_H

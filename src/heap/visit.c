@@ -114,8 +114,8 @@ static bool take_lifted(const struct lifted *stack) {
         return false;
     unsigned depth = own->depth - stack->count;
     heap->granted_bytes -= stack->count * class_bytes(stack->class_index);
-    store_relaxed(&own->depth, (uint8_t)depth);                      // read by others as a hint
-    own->batch = own->batch > depth ? (uint8_t)depth : own->batch;   // H4
+    store_relaxed(&own->depth, (uint8_t)depth);                    // read by others as a hint
+    own->batch = own->batch > depth ? (uint8_t)depth : own->batch; // H4
     count_add(&own->counters.flushes, 1);
     count_add(&own->counters.flushed_blocks, stack->count);
     return true;

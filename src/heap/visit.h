@@ -7,17 +7,20 @@
 //   V3: from the bottom up       | NULL | NULL NULL NULL ...  | pm |  top
 //   V4: nothing was popped         new bottom: | NULL | pm |  top     p0, p1, ... are the visitor's
 //
-// V1. A visitor takes from a heap while its thread is shut out, and gives what it took back to slabs after it was let in
+// V1. A visitor takes from a heap while its thread is shut out, and gives what it took back to slabs after it was let
+// in
 //     again: no system call but the barrier keeps the thread out.
 // V2. Idle is a class that its thread neither refilled nor flushed since the last visit, and whose stack holds as many
 //     blocks as then.
-// V3. All blocks but the newest are replaced by NULL, each by a swap: what the thread meanwhile pushed over a block that
+// V3. All blocks but the newest are replaced by NULL, each by a swap: what the thread meanwhile pushed over a block
+// that
 //     it had popped stays. Then comes a barrier on all processors: what a thread loads from then on is the NULL, hence
 //     its cold path, where it has to wait.
 // V4. Where the top lies above the newest block still, and NULL below that, the thread is not about to pop one of the
 //     others, and has popped none: for that its top was lower, and when it rose again something was pushed over a NULL.
 //     So they are the visitor's, and the stack is so much shallower.
-// V5. Else it is in doubt what the thread has popped, until it comes by the gate: each NULL below its top, from the bottom
+// V5. Else it is in doubt what the thread has popped, until it comes by the gate: each NULL below its top, from the
+// bottom
 //     up to the first slot that is none, was a block that it has not popped, which goes back to where it was. Nothing
 //     more is taken out of stacks until no doubt is left.
 #ifndef HEAP_VISIT_H

@@ -150,10 +150,8 @@ static void visit_gate(unsigned thread) {
     }
 }
 
-#define VISIT(function, after, says)                                                                                   \
-    {                                                                                                                  \
-        .name = #function, .what = says, .threads = 2, .prepare = function##_prepare, .body = function, .check = after \
-    }
+#define VISIT(function, after, says) \
+    { .name = #function, .what = says, .threads = 2, .prepare = function##_prepare, .body = function, .check = after }
 
 const struct script visit_scripts[] = {
     VISIT(visit_blocked, visit_blocked_check, "the other one does nothing"),
