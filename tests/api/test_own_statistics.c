@@ -1,5 +1,6 @@
 // hakmem_stats and hakmem_stats_json: figures that follow what the program holds, a struct that may be older or newer,
 // a text that says its length.
+// Modes: HAKMEM_PURGE_DELAY=0, since the helper's start allocates: the C library keeps a block for each thread.
 #include "api_test.h"
 
 #include <hakmem/hakmem.h>
