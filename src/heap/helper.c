@@ -11,6 +11,7 @@
 #include "sys/os.h"
 
 #define SLEEP_MOST_MS 1000u
+#define IDLE_GOES_LEAST_BYTES MIB // less is not worth a system call that all processors notice
 
 enum helper_state {
     HELPER_NONE,
@@ -46,9 +47,11 @@ static size_t what_remains(size_t from, size_t bytes) {
     return from > bytes ? from - bytes : 0;
 }
 
-// What was retained ever since this watcher's last call goes, but for so much of it.
-static void purge_idle(enum retain_watcher watcher, size_t keep_bytes) {
+// What was retained ever since this watcher's last call goes, but for so much of it; if it is as much as that.
+static void purge_idle(enum retain_watcher watcher, size_t keep_bytes, size_t least_bytes) {
     size_t lowest = runs_take_lowest_bytes(watcher), goes = what_remains(lowest, keep_bytes);
+    if (goes < least_bytes)
+        return;
     size_t slices = runs_count().retained_slices << SLICE_SHIFT;
     if (goes > 0)
         runs_purge(what_remains(slices, goes));
@@ -58,7 +61,7 @@ static void purge_idle(enum retain_watcher watcher, size_t keep_bytes) {
 
 // J3.
 static void purge_after_delay(bool nothing_moved) {
-    purge_idle(RETAIN_HELPER, 0);
+    purge_idle(RETAIN_HELPER, 0, 1);
     if (nothing_moved) {
         heap_give_all_kept();
         sparse_trim();
@@ -90,7 +93,7 @@ static void purge_after_idle_delay(size_t untold_ms) {
         size_t in_use = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
         size_t top = untold_ms <= load_relaxed(&idle_wanted.top_ms) ? load_relaxed(&idle_wanted.top_bytes) : 0;
         visit_if_due();
-        purge_idle(RETAIN_LEARNER, what_remains(top, in_use));
+        purge_idle(RETAIN_LEARNER, what_remains(top, in_use), IDLE_GOES_LEAST_BYTES);
         retention_idle_note(&idle, purged_bytes() - before);
     }
     store_release(&idle_is_busy, 0u); // release: what was done, for who is next; pairs with the swap above

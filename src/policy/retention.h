@@ -19,7 +19,7 @@
 #define RETENTION_LEVELS 128
 // Parts (1/N) of the time for which holding costs as much as faulting in: what nobody took for so long goes already if
 // it did not come again before; and what is retained for so long is worth a thread, which goes on where nobody looks.
-#define RETENTION_IDLE_SHARE 16
+#define RETENTION_IDLE_SHARE 8
 #define RETENTION_HELPER_SHARE 2
 // What came again is held for so many times as long as it took.
 #define RETENTION_AGAIN 4
