@@ -8,7 +8,8 @@
 
 #define VISIT_LEASES 128u // taken before the threads are let in again
 #define VISIT_STACKS 96u
-#define VISIT_LEAST_BLOCKS 2u // in a stack, of which the newest stays
+#define VISIT_LEAST_BLOCKS 2u  // in a stack, of which the newest stays
+#define VISIT_TRIM_SLABS 4096u // of a class looked at: some milliseconds
 
 // What was taken out of a stack.
 struct lifted {
@@ -148,20 +149,20 @@ static void give_back(const struct visit *visit) {
 static void trim_idle_classes(const struct visit *visit) {
     for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_END; i++) {
         if (was_busy[i] && !visit->is_busy[i])
-            sparse_trim_class(i);
+            sparse_trim_class(i, VISIT_TRIM_SLABS);
         was_busy[i] = visit->is_busy[i];
     }
 }
 
 void visit_idle(void) {
     struct visit visit = {.next = registry.all.next, .is_whole = true}; // the list only grows
-    bool may_take = !os_is_confined();
+    bool may_take = !os_is_confined() && os_barrier();                  // the first one of a process takes longer
     while (visit.next != &registry.all) {
         if (!heap_try_begin_stop())
             return;
         visit.count = 0;
         // acquire: who has settled the last doubt is through with all of it; pairs with visit_settle
-        visit.takes_stacks = may_take && load_acquire(&lifted.doubts) == 0 && os_barrier();
+        visit.takes_stacks = may_take && load_acquire(&lifted.doubts) == 0;
         if (visit.takes_stacks)
             lifted.count = 0;
         take_from_heaps(&visit);

@@ -112,10 +112,13 @@ static unsigned listed_slabs(unsigned class_index) {
     return load_relaxed(&depots[class_index].slabs);
 }
 
-// Purges at most so many, and counts what is left in the others. Returns how many it purged.
-static unsigned purge_slabs(unsigned class_index, struct look *look, unsigned most) {
+// Looks at so many at most and purges at most so many, and counts what is left in the others. Returns how many it
+// purged.
+static unsigned purge_slabs(unsigned class_index, struct look *look, unsigned looks, unsigned most) {
     unsigned left = listed_slabs(class_index), count = 0;
+    bool is_whole = left <= looks;
     struct slab *slab;
+    left = is_whole ? left : looks; // the others come first next time
     look->idle_bytes = 0;
     look->purges = true;
     while ((slab = depot_lease_wanted(class_index, look_at, look, &left)) != NULL) {
@@ -123,7 +126,8 @@ static unsigned purge_slabs(unsigned class_index, struct look *look, unsigned mo
         depot_unlease(slab);
         look->purges = ++count < most;
     }
-    note_idle(class_index, look->idle_bytes);
+    if (is_whole)
+        note_idle(class_index, look->idle_bytes);
     return count;
 }
 
@@ -133,17 +137,17 @@ void sparse_look(unsigned class_index, enum sparse_least least) {
     depot_lease_wanted(class_index, look_at, &look, &left);
     note_idle(class_index, look.idle_bytes);
     if (runs_surplus_bytes(idle_bytes_of_all()) > 0)
-        purge_slabs(class_index, &look, SPARSE_LOOK_SLABS);
+        purge_slabs(class_index, &look, UINT_MAX, SPARSE_LOOK_SLABS);
 }
 
-bool sparse_trim_class(unsigned class_index) {
+bool sparse_trim_class(unsigned class_index, unsigned slabs) {
     struct look look = {.least = SPARSE_SOME_IDLE};
-    return purge_slabs(class_index, &look, UINT_MAX) > 0;
+    return purge_slabs(class_index, &look, slabs, UINT_MAX) > 0;
 }
 
 bool sparse_trim(void) {
     bool any = false;
     for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_END; i++)
-        any = sparse_trim_class(i) || any;
+        any = sparse_trim_class(i, UINT_MAX) || any;
     return any;
 }

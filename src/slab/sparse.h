@@ -24,8 +24,9 @@ enum sparse_least {
 INTERNAL bool sparse_is_due(unsigned class_index, unsigned freed_blocks);
 // Looks at the class's listed slabs, and purges idle pages where there is more than the bound.
 INTERNAL void sparse_look(unsigned class_index, enum sparse_least least);
-// Purges the idle pages of a class whose blocks are larger than held ones, or of all such; true if there were any.
-INTERNAL bool sparse_trim_class(unsigned class_index);
+// Purges the idle pages of so many slabs of a class whose blocks are larger than held ones, or of all slabs of all
+// such; true if there were any.
+INTERNAL bool sparse_trim_class(unsigned class_index, unsigned slabs);
 INTERNAL bool sparse_trim(void);
 
 #endif

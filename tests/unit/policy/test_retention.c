@@ -413,7 +413,8 @@ static bool model_again(size_t level_mib) {
     }
     for (unsigned i = 1; i < rises; i++) {
         uint64_t took_ns = ends[i] - ends[i - 1], idle_ns = seen.now_ns - ends[i];
-        again |= took_ns <= RETENTION_NS && idle_ns <= RETENTION_NS && idle_ns <= 4 * took_ns + RETENTION_NS / 16;
+        again |= took_ns <= RETENTION_NS && idle_ns <= RETENTION_NS &&
+                 idle_ns <= 4 * took_ns + RETENTION_NS / RETENTION_IDLE_SHARE;
     }
     return again;
 }

@@ -34,11 +34,11 @@ static void what_comes_back_is_waited_for_longer(void **state) {
     (void)state;
     assert_int_equal(wait_with(&idle, 100 * MIB, 0, 3), 1);
     assert_int_equal(wait_with(&idle, 100 * MIB, 100 * MIB, 3), 4); // longer than it lies idle
-    assert_int_equal(wait_with(&idle, 100 * MIB, 60 * MIB, 15), RETENTION_IDLE_SHARE);
-    assert_int_equal(wait_with(&idle, 100 * MIB, 10 * MIB, 100), 1); // hardly any comes back any more
-    assert_int_equal(wait_with(&idle, 1000, 1000, 2), 1);            // not worth a thought
-    assert_int_equal(wait_with(&idle, 8 * MIB, 8 * MIB, 5), 1);      // all comes back, and costs little
-    assert_int_equal(wait_with(&idle, GIB, 60 * MIB, 15), 1);        // the better part stays away
+    assert_int_equal(wait_with(&idle, 100 * MIB, 60 * MIB, RETENTION_IDLE_SHARE - 1), RETENTION_IDLE_SHARE);
+    assert_int_equal(wait_with(&idle, 100 * MIB, 10 * MIB, 100), 1);                // hardly any comes back any more
+    assert_int_equal(wait_with(&idle, 1000, 1000, 2), 1);                           // not worth a thought
+    assert_int_equal(wait_with(&idle, 8 * MIB, 8 * MIB, 5), 1);                     // all comes back, and costs little
+    assert_int_equal(wait_with(&idle, GIB, 60 * MIB, RETENTION_IDLE_SHARE - 1), 1); // the better part stays away
 }
 
 static void what_was_purged_for_other_reasons_does_not_count(void **state) {
