@@ -75,14 +75,14 @@ struct heap {
     uint32_t refill_turn;          // the last refill's
     uint32_t phase_turns;          // flushes without a refill, after which a phase of frees has begun
     size_t phase_bytes;            // in use when the phase of frees began
-    uint32_t visit_turn;           // `turn` at a visitor's last visit; and what it could not take (visit.h)
-    bool is_in_doubt;
-    uint32_t trim_turn;     // last request of malloc_trim obeyed
-    uint8_t own_cells_used; // of `cells`, ever
-    uint8_t stacks_granted; // classes that have a cell
-    uint8_t look_wait;      // turns since the last look around
-    uint8_t stack_look;     // next of them to look at for idleness
-    uint8_t transfer_look;  // class whose transfer cache was looked at last
+    uint32_t visit_turn;           // `turn` at the last visit (visit.h)
+    bool is_in_doubt;              // what that took out of its stacks (V5)
+    uint32_t trim_turn;            // last request of malloc_trim obeyed
+    uint8_t own_cells_used;        // of `cells`, ever
+    uint8_t stacks_granted;        // classes that have a cell
+    uint8_t look_wait;             // turns since the last look around
+    uint8_t stack_look;            // next of them to look at for idleness
+    uint8_t transfer_look;         // class whose transfer cache was looked at last
     uint8_t outbox_blocks;
     uint8_t stack_classes[CLASS_END]; // those that have a cell
     struct heap_class classes[CLASS_END];

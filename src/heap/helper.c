@@ -23,7 +23,7 @@ static struct helper_idle idle_wanted;
 static size_t idle_told;      // so many times
 static uint32_t idle_is_busy; // somebody is at it
 static struct retention_idle idle;
-static uint64_t visited_ns;
+static uint64_t visited_ns; // under idle_is_busy, as `idle`
 
 // Where the helper is: milliseconds that it slept since each of its delays went by, and what was in use then.
 struct helper_turn {
