@@ -7,8 +7,8 @@
 static void *blocks[4];
 
 // Thread 0 has three blocks in a stack, which the last visit has seen: the next one takes them.
-static void start(unsigned threads) {
-    world_start(threads);
+static void start(void) {
+    world_start(2);
     world_is_confined = false;
     AS_THREAD(0, {
         for (unsigned round = 0; round < 4; round++) { // the stack gets deeper
@@ -40,10 +40,6 @@ static void end_both(void) {
 
 // --- The other thread uses the stack meanwhile ---------------------------------------------------
 
-static void visit_blocked_prepare(void) {
-    start(2);
-}
-
 static void visit_blocked(unsigned thread) {
     if (thread == 1)
         visit_and_take();
@@ -55,20 +51,12 @@ static void visit_blocked_check(void) {
     end_both();
 }
 
-static void visit_pops_prepare(void) {
-    start(2);
-}
-
 static void visit_pops(unsigned thread) {
     if (thread == 1)
         visit_and_take();
     else
         for (unsigned i = 0; i < HELD; i++)
             world_malloc(CLASS_FOUR);
-}
-
-static void visit_pops_and_pushes_prepare(void) {
-    start(2);
 }
 
 static void visit_pops_and_pushes(unsigned thread) {
@@ -84,7 +72,7 @@ static void visit_pops_and_pushes(unsigned thread) {
 }
 
 static void visit_pushes_prepare(void) {
-    start(2);
+    start();
     AS_THREAD(0, blocks[3] = world_malloc(CLASS_FOUR));
     AS_THREAD(1, world_visit());
 }
@@ -97,10 +85,6 @@ static void visit_pushes(unsigned thread) {
 }
 
 // --- What else it may do -------------------------------------------------------------------------
-
-static void visit_end_prepare(void) {
-    start(2);
-}
 
 static void visit_end(unsigned thread) {
     if (thread == 1)
@@ -119,7 +103,7 @@ static void visit_end_check(void) {
 // The visitor forks, and has the other's stacks in the child.
 static void visit_fork_prepare(void) {
     world_may_lose = true;
-    start(2);
+    start();
 }
 
 static void visit_fork(unsigned thread) {
@@ -138,7 +122,7 @@ static void visit_fork(unsigned thread) {
 // The other one is shut out, or inside when the visitor comes.
 static void visit_gate_prepare(void) {
     world_gates_are_words = true;
-    start(2);
+    start();
 }
 
 static void visit_gate(unsigned thread) {
@@ -150,16 +134,16 @@ static void visit_gate(unsigned thread) {
     }
 }
 
-#define VISIT(function, after, says) \
-    { .name = #function, .what = says, .threads = 2, .prepare = function##_prepare, .body = function, .check = after }
+#define VISIT(function, before, after, says) \
+    { .name = #function, .what = says, .threads = 2, .prepare = before, .body = function, .check = after }
 
 const struct script visit_scripts[] = {
-    VISIT(visit_blocked, visit_blocked_check, "the other one does nothing"),
-    VISIT(visit_pops, end_both, "the other one pops its whole stack"),
-    VISIT(visit_pops_and_pushes, end_both, "the other one pops two and pushes them the other way round"),
-    VISIT(visit_pushes, end_both, "the other one pushes"),
-    VISIT(visit_end, visit_end_check, "the other one ends"),
-    VISIT(visit_fork, world_check_orphans, "the visitor forks"),
-    VISIT(visit_gate, end_both, "the other one goes in and out"),
+    VISIT(visit_blocked, start, visit_blocked_check, "the other one does nothing"),
+    VISIT(visit_pops, start, end_both, "the other one pops its whole stack"),
+    VISIT(visit_pops_and_pushes, start, end_both, "the other one pops two and pushes them the other way round"),
+    VISIT(visit_pushes, visit_pushes_prepare, end_both, "the other one pushes"),
+    VISIT(visit_end, start, visit_end_check, "the other one ends"),
+    VISIT(visit_fork, visit_fork_prepare, world_check_orphans, "the visitor forks"),
+    VISIT(visit_gate, visit_gate_prepare, end_both, "the other one goes in and out"),
     {0},
 };
