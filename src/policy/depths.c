@@ -18,7 +18,7 @@
 #define BUDGET_DENIED_SHARE 16 // or so much (1/N) of what batches cost is for lack of a stack
 #define BUDGET_RISEN_SHARE 4   // which it helped against if what others cost is no more than so much (1/N) above it
 #define BUDGET_MOST_DOUBLINGS 3
-#define BUDGET_LASTING_NS (100 * MS_NS) // what mattered for less is not for the next run
+#define BUDGET_PATIENCE_NS (150 * MS_NS) // it was so for that long without a break, else what limits is over soon
 
 // Nanoseconds of processor time that batches of blocks of that size cost in a second.
 static uint64_t batches_ns(uint64_t rate, uint32_t bytes) {
@@ -152,7 +152,7 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
     bool is_useless = own->trial == DEPTH_USELESS && cost_ns < ANOTHER_RATE * own->useless_cost_ns &&
                       cost_ns > own->useless_cost_ns / ANOTHER_RATE;
     if (!is_useless && own->doublings < BUDGET_MOST_DOUBLINGS && cost_ns / BUDGET_GAIN_SHARE > held_ns &&
-        limits_stacks(seen, own, cost_ns, denied_ns) && seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE &&
+        own->limits_ns >= BUDGET_PATIENCE_NS && seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE &&
         seen->granted_bytes <= seen->in_use_bytes) {
         own->doublings++;
         own->trial = DEPTH_TRIED;
@@ -164,15 +164,17 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
 }
 
 static void note_limited(struct depths *state, const struct depths_seen *seen, uint64_t cost_ns, uint64_t elapsed_ns) {
-    const struct depth_budget *own = &state->budget;
-    if (own->doublings == 0 && !limits_stacks(seen, own, cost_ns, state->denied_ns))
+    struct depth_budget *own = &state->budget;
+    bool limits = limits_stacks(seen, own, cost_ns, state->denied_ns);
+    own->limits_ns = limits ? own->limits_ns + elapsed_ns : 0;
+    if (own->doublings == 0 && !limits)
         return;
     state->limited_ns += elapsed_ns;
     state->doubled_ns += elapsed_ns * own->doublings;
 }
 
 unsigned depths_lasting_doublings(const struct depths *state) {
-    if (state->limited_ns < BUDGET_LASTING_NS)
+    if (state->limited_ns == 0)
         return 0;
     return (unsigned)((state->doubled_ns + state->limited_ns / 2) / state->limited_ns);
 }

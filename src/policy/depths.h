@@ -33,7 +33,8 @@ struct depth_budget {
     uint64_t cost_ns;   // of all batches per second, at the last step
     uint64_t denied_ns; // and of those for lack of a stack
     uint64_t useless_cost_ns;
-    uint8_t trial; // enum depth_trial
+    uint64_t limits_ns; // for how long it has been what limits stacks, without a break
+    uint8_t trial;      // enum depth_trial
     uint8_t doublings;
 };
 

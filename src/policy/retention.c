@@ -136,7 +136,7 @@ static void note_free(struct retention *state, const struct retention_seen *seen
         state->retained_since_ns = seen->now_ns;
         return;
     }
-    state->is_worth_helper |= seen->now_ns - state->retained_since_ns > seen->hold_ns / RETENTION_HELPER_SHARE;
+    state->is_worth_helper |= seen->now_ns - state->retained_since_ns > seen->hold_ns * RETENTION_HELPER_TIMES;
     state->has_slept |= unseen_ns > seen->hold_ns && busy_ns < unseen_ns / 2;
 }
 

@@ -18,9 +18,10 @@
 #define RETENTION_TURN_SHARE 64
 #define RETENTION_LEVELS 128
 // Parts (1/N) of the time for which holding costs as much as faulting in: what nobody took for so long goes already if
-// it did not come again before; and what is retained for so long is worth a thread, which goes on where nobody looks.
+// it did not come again before. And so many times as long something is retained that is worth a thread, which goes on
+// where nobody looks: a program that ends before does without.
 #define RETENTION_IDLE_SHARE 8
-#define RETENTION_HELPER_SHARE 2
+#define RETENTION_HELPER_TIMES 2
 // What came again is held for so many times as long as it took.
 #define RETENTION_AGAIN 4
 // The part (1/N) of the time that faulting in again what was idle may cost.

@@ -190,30 +190,35 @@ static void the_larger_reason_counts(void **state) {
     assert_int_equal(look(MS_NS, 10 * MIB), 50 * MIB);
 }
 
+// Free for as long as it takes to be worth a helper, with a look now and then.
+static void stay_free(size_t retained_bytes) {
+    seen.retained_bytes = retained_bytes;
+    for (unsigned i = 0; i < RETENTION_HELPER_TIMES; i++) {
+        look(RETENTION_NS, 10 * MIB);
+        assert_int_equal(choice.purge_delay, 0);
+    }
+}
+
 static void memory_that_is_free_for_long_is_worth_a_helper(void **state) {
     (void)state;
     look(0, 10 * MIB);
-    seen.retained_bytes = 7 * MIB; // not worth it
+    stay_free(7 * MIB); // not worth it
     look(MS_NS, 10 * MIB);
-    look(2 * RETENTION_NS, 10 * MIB);
-    assert_int_equal(choice.purge_delay, 0);
-    seen.retained_bytes = 8 * MIB;
-    look(RETENTION_NS / RETENTION_HELPER_SHARE, 10 * MIB); // not longer
-    assert_int_equal(choice.purge_delay, 0);
+    stay_free(8 * MIB); // not longer
     seen.retained_bytes = 0;
     look(MS_NS, 10 * MIB);
-    seen.retained_bytes = 8 * MIB; // freed after the last look
-    look(RETENTION_NS / RETENTION_HELPER_SHARE + 1, 10 * MIB);
+    stay_free(8 * MIB); // freed after the last look
+    look(1, 10 * MIB);
     assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS);
-    assert_false(retention_has_slept(&state_now)); // not for as long
+    assert_false(retention_has_slept(&state_now)); // never for as long without a look
 }
 
 static void who_computes_without_allocating_does_not_sleep(void **state) {
     (void)state;
     look(0, 10 * MIB);
     seen.retained_bytes = 8 * MIB;
-    seen.busy_ns += RETENTION_NS;
-    look(RETENTION_NS + MS_NS, 10 * MIB);
+    seen.busy_ns += RETENTION_HELPER_TIMES * RETENTION_NS;
+    look(RETENTION_HELPER_TIMES * RETENTION_NS + MS_NS, 10 * MIB);
     assert_false(retention_has_slept(&state_now));
     assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS); // but nobody looks either
     seen.busy_ns += RETENTION_NS / 3;
@@ -299,7 +304,7 @@ static void a_delay_is_one_that_the_mechanism_takes(void **state) {
         seen.hold_ns = retention_ns(prices[i]);
         seen.retained_bytes = 8 * MIB;
         look(0, 10 * MIB);
-        look(seen.hold_ns + 1, 10 * MIB);
+        look(seen.hold_ns * RETENTION_HELPER_TIMES + 1, 10 * MIB);
         assert_int_equal(choice.purge_delay, delays[i]);
     }
 }
