@@ -52,6 +52,7 @@
 
 #include "policy/budget.c"
 #include "policy/headroom.c"
+#include "policy/spread.c"
 
 #include "policy/tolerance.c"
 

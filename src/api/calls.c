@@ -35,6 +35,7 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
     if (bytes > PTRDIFF_MAX)
         return NULL;
     learn_note_caller(site, bytes);
+    learn_note_big(site, bytes);
     uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     struct kept *kept = heap != NULL ? &heap->kept : NULL;

@@ -72,6 +72,16 @@ ALWAYS_INLINE void learn_note_growth(size_t bytes) {
     shared_add(&observed_grown_bytes, (uint64_t)bytes);
 }
 
+// A block above the slab classes was asked for.
+ALWAYS_INLINE void learn_note_big(uintptr_t site, size_t bytes) {
+    if (LIKELY(load_relaxed(&learn_is_on) == 0) || bytes <= CLASS_LARGE_MAX || bytes >= BIG_THRESHOLD_MAX_BYTES)
+        return;
+    uint64_t sites = load_relaxed(&observed_spread.sites), bit = spread_site(site);
+    shared_add(&observed_spread.requests[spread_range(bytes)], (uint64_t)1);
+    if ((sites & bit) == 0)
+        store_relaxed(&observed_spread.sites, sites | bit); // what others lose they add again
+}
+
 // A block of at least BIG_LEAST_BYTES was asked for.
 ALWAYS_INLINE void learn_note_caller(uintptr_t site, size_t bytes) {
     if (UNLIKELY(load_relaxed(&learn_times_big) != 0))

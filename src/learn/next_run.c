@@ -5,6 +5,8 @@
 
 #include "heap/heap.h"
 #include "learn/parts.h"
+#include "learn/publish.h"
+#include "learn/tournament.h"
 #include "policy/tolerance.h"
 #include "region/density.h"
 #include "sample/lives.h"
@@ -12,11 +14,13 @@
 
 // A heap that got no larger has little to gain from huge pages.
 #define DENSE_LEAST_BYTES (8 * MIB)
+#define SPREAD_WHY "spread"
 
 static struct {
     size_t most_in_use;
     bool density_is_known, is_dense;
     unsigned notes;
+    uint64_t begun[SPREAD_RANGES]; // requests for big blocks, by size, before this life
     // Sums over the looks at which the heap was large, as far as is known.
     struct {
         size_t least_in_use, in_use_bytes;
@@ -27,6 +31,9 @@ static struct {
 
 void next_run_begin_life(void) {
     memset(&next_run, 0, sizeof next_run);
+    for (unsigned i = 0; i < SPREAD_RANGES; i++)
+        next_run.begun[i] = load_relaxed(&observed_spread.requests[i]);
+    store_relaxed(&observed_spread.sites, (uint64_t)0); // a hint, as all of it
 }
 
 // At a single look much lies in slabs of what the program did before.
@@ -112,6 +119,24 @@ static void give_value(struct policy_value *row, size_t value, const char *why) 
     memcpy(row->evidence.why, why, strlen(why) + 1);
 }
 
+// Not where a tournament was played for it, or the file has it from one or from somebody's hand.
+static void decide_mappings(struct policy_value *row) {
+    struct spread_seen seen;
+    size_t threshold;
+    bool is_others = row->is_given && strcmp(row->evidence.why, SPREAD_WHY) != 0;
+    if (is_others || tournament_has_decided(DECISION_big_threshold) || learn_is_pinned(DECISION_big_threshold))
+        return;
+    for (unsigned i = 0; i < SPREAD_RANGES; i++)
+        seen.requests[i] = load_relaxed(&observed_spread.requests[i]) - next_run.begun[i];
+    seen.sites = load_relaxed(&observed_spread.sites);
+    if (!spread_choose(&seen, &threshold))
+        return;
+    if (threshold != 0)
+        give_value(row, threshold, SPREAD_WHY);
+    else
+        row->is_given = false;
+}
+
 void next_run_decide(struct policy *learned) {
     struct policy_value *huge = &learned->values[DECISION_huge_least], *w_max = &learned->values[DECISION_w_max];
     if (part_learns(PART_huge) && next_run.density_is_known) {
@@ -120,6 +145,8 @@ void next_run_decide(struct policy *learned) {
         else
             huge->is_given = false;
     }
+    if (part_learns(PART_mappings))
+        decide_mappings(&learned->values[DECISION_big_threshold]);
     if (!part_learns(PART_tolerance))
         return;
     uint64_t saves;

@@ -13,6 +13,7 @@
 
 INTERNAL uint64_t observed_big_calls;
 INTERNAL uint64_t observed_big_ns;
+INTERNAL struct spread_seen observed_spread;
 INTERNAL uint64_t observed_grown_blocks;
 INTERNAL uint64_t observed_grown_bytes;
 

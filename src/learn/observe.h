@@ -3,6 +3,7 @@
 #define LEARN_OBSERVE_H
 
 #include "heap/heap.h"
+#include "policy/spread.h"
 
 struct observed_class {
     uint64_t refills;
@@ -38,6 +39,8 @@ struct observation {
 // Added up by threads that make calls for big blocks while something is learned. Relaxed.
 SHARED uint64_t observed_big_calls;
 SHARED uint64_t observed_big_ns;
+// And requests for blocks above the slab classes. Relaxed: hints.
+SHARED struct spread_seen observed_spread;
 // And by those that grow blocks by small steps.
 SHARED uint64_t observed_grown_blocks;
 SHARED uint64_t observed_grown_bytes;

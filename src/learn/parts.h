@@ -6,7 +6,8 @@
 #include "base/compiler.h"
 
 #define PARTS(PART) \
-    PART(depths) PART(classes) PART(memory) PART(headroom) PART(huge) PART(tolerance) PART(tournaments) PART(sites)
+    PART(depths)    \
+    PART(classes) PART(memory) PART(headroom) PART(huge) PART(mappings) PART(tolerance) PART(tournaments) PART(sites)
 
 enum part {
 #define PART(name) PART_##name,

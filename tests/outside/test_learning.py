@@ -268,6 +268,15 @@ def test_mode_learning_makes_no_site_rules(preloaded, two_sites, file):
     assert "site " not in file.read_text()
 
 
+@pytest.mark.parametrize(("more", "given"), [(2, True), (4, False)])
+def test_big_blocks_of_like_sizes_get_mappings_of_their_own_in_the_next_run(preloaded, two_sites, file, more, given):
+    sizes = 2, more  # MiB, and how much larger others are
+    preloaded(two_sites, 0.5, *sizes, HAKMEM_POLICY=str(file), **LEARNS)
+    assert ("big_threshold 2097152" in lines_of(file)) == given
+    served = preloaded(two_sites, 0.5, *sizes, HAKMEM_POLICY=str(file), HAKMEM_STATS="json")
+    assert (json.loads(served.stderr_text)["big_hits"] > 100) == given
+
+
 # --- several processes -------------------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,5 @@
 // Asks for big blocks at two places for SECONDS: one frees each block before it asks for the next, the other keeps some
-// for a while. Arguments: SECONDS.
+// for a while. Arguments: SECONDS; MIB and MORE_MIB, the smallest of those and how much larger others are, 1 and 4.
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,12 +21,14 @@ static void touch(char *block, size_t bytes) {
 
 int main(int argc, char **argv) {
     char *kept[KEPT] = {0};
+    size_t least = (argc > 2 ? strtoul(argv[2], NULL, 10) : 1) * MIB,
+           more = (argc > 3 ? strtoul(argv[3], NULL, 10) : 4) * MIB;
     double end = seconds_now() + (argc > 1 ? atof(argv[1]) : 1);
     for (unsigned turn = 0; turn % 64 != 0 || seconds_now() < end; turn++) {
         char *reused = malloc(3 * MIB);
         touch(reused, 3 * MIB);
         free(reused);
-        size_t bytes = MIB + turn * 7919u % (4 * MIB);
+        size_t bytes = least + turn * (size_t)7919 % more;
         free(kept[turn % KEPT]);
         kept[turn % KEPT] = malloc(bytes);
         touch(kept[turn % KEPT], bytes);

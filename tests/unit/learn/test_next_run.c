@@ -15,6 +15,7 @@ enum { GROUPS = 4 * DENSITY_AGE };
 static struct observation seen;
 static struct policy learned;
 static const struct policy_value *const huge = &learned.values[DECISION_huge_least];
+static const struct policy_value *const threshold = &learned.values[DECISION_big_threshold];
 static const struct policy_value *const w_max = &learned.values[DECISION_w_max];
 
 static int start(void **state) {
@@ -277,6 +278,75 @@ static void what_closed_by_the_file_opens_again_where_it_costs_more_than_it_save
     child_must_succeed(see_no_sizes, NULL);
 }
 
+// ---- mappings
+
+static void ask_for_big(size_t bytes, unsigned requests) {
+    observed_spread.requests[spread_range(bytes)] += requests;
+    observed_spread.sites |= spread_site(0x401000);
+}
+
+static void ask_for_alike(void *unused) {
+    (void)unused;
+    next_run_begin_life();
+    ask_for_big(2 * MIB, 300);
+    ask_for_big(3 * MIB, 300);
+    next_run_decide(&learned);
+    MUST(threshold->is_given && threshold->value == 2 * MIB && strcmp(threshold->evidence.why, "spread") == 0);
+    ask_for_big(9 * MIB, 300); // nor is it so any more
+    next_run_decide(&learned);
+    MUST(!threshold->is_given);
+}
+
+static void what_a_parent_asked_for(void *unused) {
+    (void)unused;
+    ask_for_big(9 * MIB, 300);
+    for (uintptr_t site = 0; site < 64; site++)
+        observed_spread.sites |= spread_site(site);
+    next_run_begin_life();
+    next_run_decide(&learned);
+    MUST(!threshold->is_given);
+    ask_for_big(2 * MIB, 300);
+    next_run_decide(&learned);
+    MUST(threshold->is_given && threshold->value == 2 * MIB);
+}
+
+static void ask_for_few(void *unused) {
+    (void)unused;
+    learned.values[DECISION_big_threshold] =
+        (struct policy_value){.is_given = true, .value = 4 * MIB, .evidence = {.why = "spread"}};
+    next_run_begin_life();
+    ask_for_big(2 * MIB, 10);
+    next_run_decide(&learned);
+    MUST(threshold->is_given && threshold->value == 4 * MIB); // as the file says
+    ask_for_big(2 * MIB, 300);
+    next_run_decide(&learned);
+    MUST(threshold->value == 2 * MIB);
+}
+
+static void have_it_by_hand(void *unused) {
+    (void)unused;
+    learned.values[DECISION_big_threshold] = (struct policy_value){.is_given = true, .value = 4 * MIB};
+    next_run_begin_life();
+    ask_for_big(2 * MIB, 300);
+    next_run_decide(&learned);
+    MUST(threshold->value == 4 * MIB);
+    ask_for_big(9 * MIB, 300);
+    next_run_decide(&learned);
+    MUST(threshold->is_given && threshold->value == 4 * MIB);
+}
+
+static void big_blocks_of_like_sizes_get_mappings_in_the_next_run(void **state) {
+    (void)state;
+    child_must_succeed(ask_for_alike, NULL);
+    child_must_succeed(what_a_parent_asked_for, NULL);
+    child_must_succeed(ask_for_few, NULL);
+}
+
+static void a_threshold_of_somebody_elses_stays(void **state) {
+    (void)state;
+    child_must_succeed(have_it_by_hand, NULL);
+}
+
 // ---- parts
 
 static void be_off(void *unused) {
@@ -286,8 +356,9 @@ static void be_off(void *unused) {
     look_at_density(GROUP_BYTES);
     use_all_classes(1);
     note(64 * MIB);
+    ask_for_big(2 * MIB, 300);
     next_run_decide(&learned);
-    MUST(!huge->is_given && !w_max->is_given);
+    MUST(!huge->is_given && !w_max->is_given && !threshold->is_given);
 }
 
 static void parts_that_are_off_decide_nothing(void **state) {
@@ -304,6 +375,8 @@ int main(void) {
         cmocka_unit_test(what_counts_is_the_largest_heap),
         cmocka_unit_test(where_sizes_got_classes_none_closes),
         cmocka_unit_test(what_closed_by_the_file_opens_again_where_it_costs_more_than_it_saves),
+        cmocka_unit_test(big_blocks_of_like_sizes_get_mappings_in_the_next_run),
+        cmocka_unit_test(a_threshold_of_somebody_elses_stays),
         cmocka_unit_test(parts_that_are_off_decide_nothing),
     };
     return cmocka_run_group_tests_name("next_run", tests, start, NULL);
