@@ -26,14 +26,19 @@ static void merge_evidence(struct evidence *into, uint64_t weight, const struct 
         memcpy(into->why, other->why, sizeof into->why);
 }
 
+// Also sizes from which on something else is done: what lies between two of them is neither.
+static bool is_choice(const struct decision_row *row) {
+    return strcmp(row->unit, "choice") == 0 || row == &decision_rows[DECISION_huge_least] ||
+           row == &decision_rows[DECISION_big_threshold] || row == &decision_rows[DECISION_fifo_least];
+}
+
 // Numbers go to their mean, the default standing for what is not given; of choices the one counts that was learned
 // longer.
 static void merge_value(struct policy_value *into, uint64_t weight, const struct policy_value *other,
                         uint64_t other_weight, const struct decision_row *row) {
     size_t value = into->is_given ? into->value : row->initial;
     size_t other_value = other->is_given ? other->value : row->initial;
-    bool is_choice = strcmp(row->unit, "choice") == 0 || row == &decision_rows[DECISION_huge_least]; // its 0 is one
-    if (is_choice)
+    if (is_choice(row))
         into->value = other_weight > weight ? other_value : value;
     else
         into->value = mean(value, weight, other_value, other_weight);

@@ -98,6 +98,21 @@ static void huge_pages_from_the_first_are_a_choice(void **state) {
     assert_false(into.values[DECISION_huge_least].is_given);
 }
 
+// Of blocks of 2 to 4 MiB a threshold of 17 MiB says nothing.
+static void sizes_from_which_on_are_choices(void **state) {
+    const enum decision sizes[] = {DECISION_big_threshold, DECISION_fifo_least};
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++) {
+        start(state);
+        give(&into, sizes[i], MIB);
+        into.seconds = 100;
+        policy_merge(&into, &other);
+        assert_int_equal(into.values[sizes[i]].value, MIB);
+        other.seconds = 1000;
+        policy_merge(&into, &other);
+        assert_false(into.values[sizes[i]].is_given);
+    }
+}
+
 static void every_mean_stays_within_its_limits(void **state) {
     (void)state;
     struct random random = random_start();
@@ -236,6 +251,7 @@ int main(void) {
         cmocka_unit_test_setup(the_default_stands_for_what_is_not_given, start),
         cmocka_unit_test_setup(of_choices_the_one_that_was_learned_longer_counts, start),
         cmocka_unit_test_setup(huge_pages_from_the_first_are_a_choice, start),
+        cmocka_unit_test_setup(sizes_from_which_on_are_choices, start),
         cmocka_unit_test_setup(every_mean_stays_within_its_limits, start),
         cmocka_unit_test_setup(evidence_comes_together, start),
         cmocka_unit_test_setup(classes_of_both_stay_and_the_best_of_too_many, start),
