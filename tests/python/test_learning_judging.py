@@ -1,11 +1,11 @@
-"""Halving, verdicts of three values, and what is concluded from paired runs."""
+"""Halving, verdicts of four values, and what is concluded from paired runs."""
 
 import random
 
 import pytest
 from hakmem.intervals import Interval
 from hakmem.learning import findings, halving, judging
-from hakmem.learning.judging import MET, MISSED, UNDECIDED, Compared
+from hakmem.learning.judging import MET, MISSED, NOT_EXCLUDED, UNDECIDED, Compared
 
 
 def interval(low, value, high):
@@ -13,13 +13,13 @@ def interval(low, value, high):
 
 
 @pytest.mark.parametrize("low, value, high, verdict", [
-    (1.0, 1.1, 1.2, MET), (0.97, 0.99, 1.01, MET), (0.9, 0.97, 0.99, UNDECIDED), (0.9, 0.95, 0.979, MISSED)])
+    (1.0, 1.1, 1.2, MET), (0.97, 0.99, 1.01, MET), (0.9, 0.97, 0.99, NOT_EXCLUDED), (0.9, 0.95, 0.979, MISSED)])
 def test_at_least_takes_the_medians_side_where_the_interval_holds_the_goal(low, value, high, verdict):
     assert judging.at_least(interval(low, value, high), 0.98) == verdict
 
 
 @pytest.mark.parametrize("low, value, high, verdict", [
-    (0.8, 0.85, 0.89, MET), (0.85, 0.89, 0.95, MET), (0.88, 0.92, 0.95, UNDECIDED), (0.91, 0.95, 1.0, MISSED)])
+    (0.8, 0.85, 0.89, MET), (0.85, 0.89, 0.95, MET), (0.88, 0.92, 0.95, NOT_EXCLUDED), (0.91, 0.95, 1.0, MISSED)])
 def test_at_most_likewise(low, value, high, verdict):
     assert judging.at_most(interval(low, value, high), 0.9) == verdict
 
@@ -30,7 +30,8 @@ def test_what_was_not_measured_decides_nothing():
 
 @pytest.mark.parametrize("some, every, one", [
     ([MET, MET], MET, MET), ([MET, UNDECIDED], UNDECIDED, MET), ([MET, MISSED], MISSED, MET),
-    ([UNDECIDED, MISSED], MISSED, UNDECIDED), ([MISSED, MISSED], MISSED, MISSED)])
+    ([UNDECIDED, MISSED], MISSED, UNDECIDED), ([MISSED, MISSED], MISSED, MISSED), ([NOT_EXCLUDED, MET], NOT_EXCLUDED, MET),
+    ([NOT_EXCLUDED, UNDECIDED], UNDECIDED, NOT_EXCLUDED), ([NOT_EXCLUDED, MISSED], MISSED, NOT_EXCLUDED)])
 def test_verdicts_are_put_together(some, every, one):
     assert (judging.all_of(some), judging.any_of(some)) == (every, one)
 
@@ -40,7 +41,7 @@ SAME, FAST, LEAN, SLOW = (interval(v - 0.01, v, v + 0.01) for v in (1.0, 1.2, 0.
 
 @pytest.mark.parametrize("speed, peak, mean, verdict", [
     (FAST, SAME, SAME, MET), (SAME, LEAN, SAME, MET), (SAME, SAME, LEAN, MET), (SLOW, LEAN, LEAN, MISSED),
-    (SAME, SAME, None, MISSED), (SAME, SAME, SAME, MISSED), (interval(0.9, 1.05, 1.2), SAME, SAME, UNDECIDED),
+    (SAME, SAME, None, MISSED), (SAME, SAME, SAME, MISSED), (interval(0.9, 1.05, 1.2), SAME, SAME, NOT_EXCLUDED),
     (interval(0.985, 0.99, 0.995), LEAN, LEAN, MISSED), (interval(0.985, 0.99, 1.001), LEAN, LEAN, MET),
     (None, LEAN, LEAN, UNDECIDED)])
 def test_it_pays_to_be_faster_or_leaner_at_the_same_time(speed, peak, mean, verdict):

@@ -168,7 +168,7 @@ def _hardest(fixed: Sequence[Finding]) -> list[Finding]:
     if not fixed:
         return []
     verdict = all_of(one.verdict for one in fixed)
-    worst = min((one for one in fixed if one.verdict == verdict or verdict == judging.UNDECIDED), key=_score)
+    worst = min((one for one in fixed if one.verdict == verdict), key=_score)
     return [Finding(CHANGING, ALL_ROWS, worst.subject, f"every fixed; hardest: {worst.reference}", worst.bound,
                     worst.compared, verdict)]
 
@@ -198,6 +198,7 @@ class Answer:
     question: str
     verdict: str
     met: int  # rows
+    not_excluded: int
     missed: int
     undecided: int
 
@@ -227,7 +228,8 @@ def answers(rows: list[Finding], groups: list[Finding]) -> list[Answer]:
                 verdict = all_of([*(one.verdict for one in whole), *by_row.values()])
             else:
                 verdict = all_of(by_row.values())
-            count = [list(by_row.values()).count(one) for one in (judging.MET, judging.MISSED, judging.UNDECIDED)]
+            count = [list(by_row.values()).count(one) for one in
+                     (judging.MET, judging.NOT_EXCLUDED, judging.MISSED, judging.UNDECIDED)]
             found.append(Answer(group, subject, QUESTIONS[group], verdict, *count))
     return found
 

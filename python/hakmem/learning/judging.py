@@ -1,4 +1,4 @@
-"""Three-valued verdicts about pairs of runs: met, missed, or not decided by what was measured."""
+"""Verdicts about pairs of runs: met, not excluded, missed, or not decided by what was measured."""
 
 import itertools
 import math
@@ -10,7 +10,8 @@ from typing import Any
 from hakmem import intervals
 from hakmem.intervals import Interval
 
-MET, MISSED, UNDECIDED = "met", "missed", "not decided"
+MET, NOT_EXCLUDED, MISSED, UNDECIDED = "met", "not excluded", "missed", "not decided"
+_BEST_FIRST = (MET, NOT_EXCLUDED, UNDECIDED, MISSED)
 
 Report = dict[str, Any]  # seconds, peak_kib, mean_kib of one run, phase_seconds where it has phases
 Rounds = dict[str, list[Report | None]]  # by setting; None where a run does not count
@@ -19,13 +20,13 @@ LEAST_MEMORY_KIB = 1.0
 
 
 def at_least(interval: Interval | None, goal: float) -> str:
-    """Met where the whole interval is at the goal or above, or holds the goal and its median is; missed where all of it is
-    below. What was not measured decides nothing."""
+    """Met where the whole interval is at the goal or above, or holds the goal and its median is; not excluded where only the
+    interval holds it; missed where all of it is below. What was not measured decides nothing."""
     if interval is None:
         return UNDECIDED
     if interval.high < goal:
         return MISSED
-    return MET if interval.value >= goal else UNDECIDED
+    return MET if interval.value >= goal else NOT_EXCLUDED
 
 
 def at_most(interval: Interval | None, goal: float) -> str:
@@ -33,22 +34,17 @@ def at_most(interval: Interval | None, goal: float) -> str:
         return UNDECIDED
     if interval.low > goal:
         return MISSED
-    return MET if interval.value <= goal else UNDECIDED
+    return MET if interval.value <= goal else NOT_EXCLUDED
 
 
 def all_of(verdicts: Iterable[str]) -> str:
-    """Kleene's and; of nothing: not decided, since nothing was shown."""
-    some = list(verdicts)
-    if MISSED in some:
-        return MISSED
-    return MET if some and UNDECIDED not in some else UNDECIDED
+    """The worst; of nothing: not decided, since nothing was shown."""
+    return max(verdicts, key=_BEST_FIRST.index, default=UNDECIDED)
 
 
 def any_of(verdicts: Iterable[str]) -> str:
-    some = list(verdicts)
-    if MET in some:
-        return MET
-    return MISSED if some and UNDECIDED not in some else UNDECIDED
+    """The best. What was not decided might have been met, so it is better than missed."""
+    return min(verdicts, key=_BEST_FIRST.index, default=UNDECIDED)
 
 
 @dataclass(frozen=True)

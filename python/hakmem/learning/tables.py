@@ -15,7 +15,7 @@ from hakmem.learning.settings import HINDSIGHT, LEARNED
 from hakmem.learning.store import Store, failures_by_row
 from hakmem.tables import as_markdown
 
-STYLES = {judging.MET: "green", judging.MISSED: "bold red", judging.UNDECIDED: "yellow"}
+STYLES = {judging.MET: "green", judging.NOT_EXCLUDED: "cyan", judging.MISSED: "bold red", judging.UNDECIDED: "yellow"}
 _FIGURES = ("speed", "peak memory", "mean memory")
 
 
@@ -89,10 +89,11 @@ def _cells(compared: Compared) -> list[str]:
 
 
 def _answers(answers: list[Answer]) -> Table:
-    table = _table("Does learning pay?", ("group", "what runs", "bound"), ("met", "missed", "not decided"), ("verdict",))
+    table = _table("Does learning pay?", ("group", "what runs", "bound"), ("met", "not excluded", "missed", "not decided"),
+                   ("verdict",))
     for one in answers:
-        table.add_row(one.group, one.subject, one.question, str(one.met), str(one.missed), str(one.undecided),
-                      _styled(one.verdict))
+        table.add_row(one.group, one.subject, one.question, str(one.met), str(one.not_excluded), str(one.missed),
+                      str(one.undecided), _styled(one.verdict))
     return table
 
 
