@@ -56,6 +56,8 @@
 
 #include "policy/tolerance.c"
 
+#include "policy/rises.c"
+
 #include "policy/retention.c"
 
 #include "region/meta.c"

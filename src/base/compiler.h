@@ -25,6 +25,14 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
+ALWAYS_INLINE size_t least_of(size_t one, size_t other) {
+    return one < other ? one : other;
+}
+
+ALWAYS_INLINE size_t most_of(size_t one, size_t other) {
+    return one > other ? one : other;
+}
+
 // States what must hold. A checked build stops at once: nothing can be printed safely from inside the allocator,
 // and a debugger shows the line.
 #define CHECK(condition)             \

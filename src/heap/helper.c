@@ -20,16 +20,16 @@ enum helper_state {
 };
 static uint32_t helper_state; // enum helper_state
 static struct helper_idle idle_wanted;
-static size_t idle_told;      // so many times
 static uint32_t idle_is_busy; // somebody is at it
 static struct retention_idle idle;
-static uint64_t visited_ns; // under idle_is_busy, as `idle`
+static struct rises rises;
+static size_t idle_slices = SIZE_MAX; // retained ever since what was idle last went
+static uint64_t visited_ns;           // under idle_is_busy, as the three before
 
 // Where the helper is: milliseconds that it slept since each of its delays went by, and what was in use then.
 struct helper_turn {
     size_t slept;
     size_t idle_slept;
-    size_t told, untold_ms; // what was told last, and how long ago
     size_t seen[2];
     bool is_clean; // nothing was retained
 };
@@ -47,9 +47,9 @@ static size_t what_remains(size_t from, size_t bytes) {
     return from > bytes ? from - bytes : 0;
 }
 
-// What was retained ever since this watcher's last call goes, but for so much of it; if it is as much as that.
-static void purge_idle(enum retain_watcher watcher, size_t keep_bytes, size_t least_bytes) {
-    size_t lowest = runs_take_lowest_bytes(watcher), goes = what_remains(lowest, keep_bytes);
+// What was retained all the time goes, but for so much of it; if it is as much as that.
+static void purge_idle(size_t lowest_slices, size_t keep_bytes, size_t least_bytes) {
+    size_t goes = what_remains(lowest_slices << SLICE_SHIFT, keep_bytes);
     if (goes < least_bytes)
         return;
     size_t slices = runs_count().retained_slices << SLICE_SHIFT;
@@ -61,7 +61,7 @@ static void purge_idle(enum retain_watcher watcher, size_t keep_bytes, size_t le
 
 // J3.
 static void purge_after_delay(bool nothing_moved) {
-    purge_idle(RETAIN_HELPER, 0, 1);
+    purge_idle(runs_take_extremes(RETAIN_HELPER).lowest_retained_slices, 0, 1);
     if (nothing_moved) {
         heap_give_all_kept();
         sparse_trim();
@@ -81,20 +81,37 @@ static void visit_if_due(void) {
     visit_idle();
 }
 
+// What came again up to now is not idle: so much of what is free.
+static size_t comes_again(const struct retain_extremes *since) {
+    const struct rises_seen seen = {
+        .lowest_bytes = since->lowest_in_use_slices << SLICE_SHIFT,
+        .highest_bytes = since->highest_in_use_slices << SLICE_SHIFT,
+        .now_bytes = since->in_use_slices << SLICE_SHIFT,
+    };
+    uint64_t now = os_now_ns(), hold_ns = load_relaxed(&idle_wanted.hold_ms) * MS_NS;
+    size_t top;
+    rises_look(&rises, now, &seen);
+    rises_again(&rises, now, hold_ns, retention_idle_ns(hold_ns), &top);
+    return what_remains(top, seen.now_bytes);
+}
+
 // J5.
-static void purge_after_idle_delay(size_t untold_ms) {
+static void purge_after_idle_delay(void) {
     uint32_t nobody = 0;
     // acquire: who was at it before has done; pairs with the store below
     if (!swap_acquire(&idle_is_busy, nobody, 1))
         return;
-    struct runs_totals runs = runs_count();
-    uint64_t before = purged_bytes();
-    if (retention_idle_is_due(&idle, runs.refaulted_bytes, before, load_relaxed(&idle_wanted.back_bytes))) {
-        size_t in_use = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
-        size_t top = untold_ms <= load_relaxed(&idle_wanted.top_ms) ? load_relaxed(&idle_wanted.top_bytes) : 0;
+    uint64_t refaulted = runs_count().refaulted_bytes, before = purged_bytes();
+    bool is_due = retention_idle_is_due(&idle, refaulted, before, load_relaxed(&idle_wanted.back_bytes));
+    if (is_due)
         visit_if_due();
-        purge_idle(RETAIN_LEARNER, what_remains(top, in_use), IDLE_GOES_LEAST_BYTES);
+    struct retain_extremes since = runs_take_extremes(RETAIN_LEARNER);
+    size_t keep_bytes = comes_again(&since);
+    idle_slices = least_of(idle_slices, since.lowest_retained_slices);
+    if (is_due) {
+        purge_idle(idle_slices, keep_bytes, IDLE_GOES_LEAST_BYTES);
         retention_idle_note(&idle, purged_bytes() - before);
+        idle_slices = SIZE_MAX;
     }
     store_release(&idle_is_busy, 0u); // release: what was done, for who is next; pairs with the swap above
 }
@@ -112,11 +129,9 @@ static void helper_do(struct helper_turn *turn, size_t slept) {
     size_t delay = DECIDED(purge_delay), idle_now = load_relaxed(&idle_wanted.delay);
     turn->slept += slept;
     turn->idle_slept += slept;
-    turn->untold_ms = turn->told == load_relaxed(&idle_told) ? turn->untold_ms + slept : 0;
-    turn->told = load_relaxed(&idle_told);
     if (idle_now != 0 && turn->idle_slept >= idle_now) {
         turn->idle_slept = 0;
-        purge_after_idle_delay(turn->untold_ms);
+        purge_after_idle_delay();
     }
     if (delay != 0 && turn->slept >= delay) {
         size_t now = runs_in_use_bytes();
@@ -132,7 +147,7 @@ static void *helper_main(void *unused) {
     struct helper_turn turn = {0};
     (void)unused;
     struct heap *heap = heap_enter();
-    runs_take_lowest_bytes(RETAIN_HELPER);
+    runs_take_extremes(RETAIN_HELPER);
     for (bool wanted = true; wanted;) {
         heap_leave(heap);
         size_t slept = helper_next(&turn);
@@ -161,15 +176,13 @@ void helper_start(void) {
 void helper_want_idle(const struct helper_idle *wanted) {
     // Read without a lock: of one look and of another will do.
     store_relaxed(&idle_wanted.delay, wanted->delay);
-    store_relaxed(&idle_wanted.top_bytes, wanted->top_bytes);
-    store_relaxed(&idle_wanted.top_ms, wanted->top_ms);
+    store_relaxed(&idle_wanted.hold_ms, wanted->hold_ms);
     store_relaxed(&idle_wanted.back_bytes, wanted->back_bytes);
-    store_relaxed(&idle_told, idle_told + 1);
 }
 
 void helper_let_idle_go(void) {
     if (load_relaxed(&helper_state) != HELPER_RUNS) // a hint: the helper goes on with what was begun
-        purge_after_idle_delay(0);
+        purge_after_idle_delay();
 }
 
 void helper_forget(void) {

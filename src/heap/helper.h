@@ -8,10 +8,11 @@
 //     part-used slabs go once, when nothing has moved for a delay.
 // J4. It blocks all signals, and is inside a heap's gate but while it sleeps, so that fork finds everything whole. A
 //     fork child has none until it allocates.
-// J5. The learner wants what nobody took for a shorter delay to go, too, but for what it knows to come again: up to so
-//     much in use. While there is a helper that does it, where no thread comes by to look as well; else who looks. How
-//     many delays it takes is found by what comes back (retention_idle, under idle_is_busy). What threads hold and do
-//     not use goes first (heap/visit.h), at most once in VISIT_NS.
+// J5. The learner wants what nobody took for a shorter delay to go, too, but for what came again: up to so much in use
+//     (policy/rises.h, by the highest and the lowest of each delay). While there is a helper that does it, where no
+//     thread comes by to look as well; else who looks. How many delays it takes is found by what comes back
+//     (retention_idle). Both are known under idle_is_busy. What threads hold and do not use goes first (heap/visit.h),
+//     at most once in VISIT_NS.
 #ifndef HEAP_HELPER_H
 #define HEAP_HELPER_H
 
@@ -22,8 +23,7 @@ INTERNAL void helper_start(void);
 // What the learner says of idle memory (J5).
 struct helper_idle {
     size_t delay;      // milliseconds; 0: none
-    size_t top_bytes;  // what comes again, in bytes in use
-    size_t top_ms;     // for so long
+    size_t hold_ms;    // for so long what comes again is held at most: retention_ns
     size_t back_bytes; // so much may come back in vain: retention_idle_back_bytes
 };
 // J5. By one thread at a time.

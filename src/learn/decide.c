@@ -32,8 +32,6 @@ static struct {
     struct snapshot base;   // what there was before anything was learned
     struct snapshot stable; // decided when the last change was noted
     struct retention retention;
-    uint64_t idle_top_ns;
-    size_t idle_top; // what nobody took for a short while stays up to so much in use
     struct depths depths;
     struct {
         uint64_t ns, blocks, bytes;
@@ -149,17 +147,12 @@ bool decide_lets_idle_go(void) {
            base->purge_delay == 0 && !learn_is_pinned(DECISION_retain_min);
 }
 
-size_t decide_idle_top(uint64_t *for_ns) {
-    *for_ns = decider.idle_top_ns;
-    return decider.idle_top;
-}
-
 void decide_hold(const struct observation *seen) {
     if (!part_learns(PART_memory))
         return;
     struct retention_seen levels = {
         .now_ns = seen->now_ns,
-        .in_use_bytes = seen->in_use_bytes,
+        .in_use = {seen->lowest_in_use_bytes, seen->highest_in_use_bytes, seen->in_use_bytes},
         .retained_bytes = seen->retained_bytes,
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,
@@ -170,8 +163,6 @@ void decide_hold(const struct observation *seen) {
     struct retention_choice choice = retention_step(&decider.retention, &levels);
     decided.allowance_least = choice.allowance_least;
     retention_note_held(&decider.retention, seen->now_ns, decided.allowance_least);
-    decider.idle_top = choice.idle_top;
-    decider.idle_top_ns = choice.idle_top_ns;
     if (choice.purge_delay != 0 && decide_lets_idle_go())
         decided.purge_delay = choice.purge_delay;
 }

@@ -32,8 +32,6 @@ INTERNAL void decide_hold(const struct observation *seen);
 // Whether free memory that nobody took for a short while is to go (retention_idle_ns): not where options, the profile
 // or mallopt say what stays.
 INTERNAL bool decide_lets_idle_go(void);
-// But for what stays up to so much in use.
-INTERNAL size_t decide_idle_top(uint64_t *for_ns);
 // LEARN begins anew.
 INTERNAL void decide_anew(void);
 // What was decided since is worse than this, and gone.

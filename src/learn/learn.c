@@ -215,11 +215,8 @@ static void collapse_some(uint64_t now_ns) {
 static bool is_idle_due(uint64_t now_ns) {
     uint64_t hold_ns = retention_ns(options.memory_price), delay_ns = retention_idle_ns(hold_ns);
     bool goes = decide_lets_idle_go();
-    uint64_t top_ns;
-    size_t top = decide_idle_top(&top_ns);
     struct helper_idle wanted = {
-        .top_bytes = top,
-        .top_ms = top_ns / LEARN_HASTE / MS_NS,
+        .hold_ms = hold_ns / LEARN_HASTE / MS_NS,
         .back_bytes = retention_idle_back_bytes(hold_ns),
     };
     if (goes) {

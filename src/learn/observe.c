@@ -52,7 +52,10 @@ void observe(struct observation *seen, uint64_t now_ns) {
     }
     struct runs_totals runs = runs_count();
     struct cache_totals cache = cache_count();
-    seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
+    struct retain_extremes since = runs_take_extremes(RETAIN_LOOKS);
+    seen->in_use_bytes = since.in_use_slices << SLICE_SHIFT;
+    seen->lowest_in_use_bytes = since.lowest_in_use_slices << SLICE_SHIFT;
+    seen->highest_in_use_bytes = since.highest_in_use_slices << SLICE_SHIFT;
     seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache.bytes;
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
     seen->purged_bytes = runs.purged_bytes + cache.released_bytes;

@@ -21,7 +21,9 @@ struct observation {
     uint64_t due_ns;    // when this look was due; 0: not known
     uint64_t busy_ns;   // processor time of the process; 0: the system does not say
     unsigned threads;
-    size_t in_use_bytes; // slices and own mappings handed out
+    size_t in_use_bytes;        // slices and own mappings handed out
+    size_t lowest_in_use_bytes; // since the last look, as the next
+    size_t highest_in_use_bytes;
     size_t retained_bytes;
     size_t granted_bytes; // that all stacks would hold if they were full
     size_t cached_bytes;  // in stacks and on their way between threads

@@ -10,10 +10,6 @@
 #define IDLE_LEAST_BYTES (8 * MIB)
 #define USUAL_SHARE 4 // all but this part (1/N) of the time
 
-static size_t most_of(size_t one, size_t other) {
-    return one > other ? one : other;
-}
-
 // Levels are 0, 1, 2, 3, 4, 6, 8, 12, 16 and so on.
 static unsigned level_of(size_t bytes) {
     if (bytes < 2)
@@ -37,11 +33,11 @@ static void add_gain(double *gains, size_t from, size_t to, double gain) {
 // The fall before a rise, which begins at the low and ends now or never (0): each byte through which it goes lay idle
 // since the last rise that went through it, and is as deep as it lies above the lowest low since then. `before`: how
 // many rises ago the next earlier one was.
-static void weigh_fall(const struct retention *state, double *gains, const struct retention_rise *rise, unsigned before,
+static void weigh_fall(const struct retention *state, double *gains, const struct rise *rise, unsigned before,
                        double back) {
     size_t reached = rise->low_bytes, lowest = rise->low_bytes;
-    for (unsigned i = before; i < RETENTION_RISES && reached < rise->high_bytes; i++) {
-        const struct retention_rise *past = &state->rises[(state->newest + RETENTION_RISES - i) % RETENTION_RISES];
+    for (unsigned i = before; i < RISES_KEPT && reached < rise->high_bytes; i++) {
+        const struct rise *past = rises_before(&state->rises, i);
         if (past->end_ns == 0)
             return;
         size_t top = past->high_bytes < rise->high_bytes ? past->high_bytes : rise->high_bytes;
@@ -55,69 +51,14 @@ static void weigh_fall(const struct retention *state, double *gains, const struc
 }
 
 // Follows what is in use from lows to highs.
-static void note_level(struct retention *state, uint64_t now_ns, size_t bytes) {
-    struct retention_rise *rise = &state->rises[state->newest];
-    size_t turn = most_of(RETENTION_TURN_BYTES, bytes / RETENTION_TURN_SHARE);
-    if (state->low_bytes > bytes)
-        state->low_bytes = bytes;
-    if (rise->high_bytes > state->low_bytes + turn && bytes > state->low_bytes + turn) { // from a fall, another rise
-        weigh_fall(state, state->gains, rise, 1, 1);
-        state->newest = (state->newest + 1) % RETENTION_RISES;
-        state->rises[state->newest] = (struct retention_rise){now_ns, state->low_bytes, bytes};
-        state->low_bytes = bytes;
-    } else if (bytes >= rise->high_bytes) { // it goes on
-        rise->high_bytes = bytes;
-        rise->end_ns = now_ns;
-        state->low_bytes = bytes;
+static void note_in_use(struct retention *state, const struct retention_seen *seen) {
+    size_t steps[3];
+    unsigned count = rises_steps(&state->rises, &seen->in_use, steps);
+    for (unsigned i = 0; i < count; i++) {
+        if (rises_turn(&state->rises, steps[i]))
+            weigh_fall(state, state->gains, rises_newest(&state->rises), 1, 1);
+        rises_step(&state->rises, seen->now_ns, steps[i]);
     }
-}
-
-// Until when a level is held, since it came again: two rises went through it within hold_ns; 0: it did not. It is held
-// for some times as long as it took to come, and hold_ns at most.
-static uint64_t held_until(const struct retention *state, size_t level, const struct retention_seen *seen) {
-    uint64_t last_ns = 0, until_ns = 0;
-    for (unsigned i = 1; i <= RETENTION_RISES; i++) { // from the oldest to the newest
-        const struct retention_rise *rise = &state->rises[(state->newest + i) % RETENTION_RISES];
-        if (rise->end_ns == 0 || rise->low_bytes > level || rise->high_bytes <= level)
-            continue;
-        uint64_t took_ns = rise->end_ns - last_ns;
-        uint64_t for_ns = RETENTION_AGAIN * took_ns + retention_idle_ns(seen->hold_ns);
-        for_ns = for_ns < seen->hold_ns ? for_ns : seen->hold_ns;
-        if (last_ns != 0 && took_ns <= seen->hold_ns && until_ns < rise->end_ns + for_ns)
-            until_ns = rise->end_ns + for_ns;
-        last_ns = rise->end_ns;
-    }
-    return until_ns;
-}
-
-static void insert_sorted(size_t *sorted, unsigned count, size_t value) {
-    unsigned place = count;
-    for (; place > 0 && sorted[place - 1] > value; place--)
-        sorted[place] = sorted[place - 1];
-    sorted[place] = value;
-}
-
-// Bytes of all levels that came again, and the highest of them, until when; between neighbouring ends of rises all do
-// or none.
-static size_t risen_again(const struct retention *state, const struct retention_seen *seen, size_t *top,
-                          uint64_t *top_until_ns) {
-    size_t ends[2 * RETENTION_RISES], sum = 0;
-    unsigned count = 0;
-    for (unsigned i = 0; i < RETENTION_RISES; i++) {
-        insert_sorted(ends, count++, state->rises[i].low_bytes);
-        insert_sorted(ends, count++, state->rises[i].high_bytes);
-    }
-    *top = 0;
-    *top_until_ns = seen->now_ns;
-    for (unsigned i = 1; i < count; i++) {
-        uint64_t until_ns = ends[i] > ends[i - 1] ? held_until(state, ends[i - 1], seen) : 0;
-        if (until_ns < seen->now_ns)
-            continue;
-        sum += ends[i] - ends[i - 1];
-        *top = ends[i];
-        *top_until_ns = until_ns > *top_until_ns ? until_ns : *top_until_ns;
-    }
-    return sum;
 }
 
 // In milliseconds.
@@ -143,32 +84,27 @@ static void note_free(struct retention *state, const struct retention_seen *seen
 struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen) {
     if (state->last.now_ns == 0) {
         state->last = *seen;
-        state->rises[0] = (struct retention_rise){seen->now_ns, 0, seen->in_use_bytes};
-        state->low_bytes = seen->in_use_bytes;
         state->retained_since_ns = seen->now_ns;
     }
     note_free(state, seen);
-    note_level(state, seen->now_ns, seen->in_use_bytes);
+    note_in_use(state, seen);
     if (seen->refaulted_bytes > state->last.refaulted_bytes) {
         bool lately = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
         state->refault_bytes = most_of(lately ? state->refault_bytes : 0, seen->allowance_bytes);
         state->refault_ns = seen->now_ns;
     }
     bool refaults = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
-    uint64_t top_until_ns;
-    size_t top, risen = risen_again(state, seen, &top, &top_until_ns);
+    size_t top, risen = rises_again(&state->rises, seen->now_ns, seen->hold_ns, retention_idle_ns(seen->hold_ns), &top);
     state->last = *seen;
     return (struct retention_choice){
         .allowance_least = most_of(risen, refaults ? state->refault_bytes : 0),
-        .idle_top = top,
-        .idle_top_ns = top_until_ns - seen->now_ns,
         .purge_delay = state->is_worth_helper ? delay_of(seen->hold_ns) : 0,
     };
 }
 
 bool retention_idle_is_due(struct retention_idle *idle, uint64_t refaulted_bytes, uint64_t purged_bytes,
                            size_t back_bytes) {
-    bool counts = idle->released_bytes >= RETENTION_TURN_BYTES;
+    bool counts = idle->released_bytes >= most_of(RISES_TURN_BYTES, idle->delays > 1 ? back_bytes : 0);
     uint64_t back = refaulted_bytes - idle->refaulted_bytes, purged = purged_bytes - idle->purged_bytes;
     uint64_t others = purged > idle->released_bytes ? purged - idle->released_bytes : 0;
     if (counts && back > others && back - others >= most_of(idle->released_bytes / 2, back_bytes)) {
@@ -224,8 +160,8 @@ static size_t best_held(const struct retention *state) {
     double gains[RETENTION_LEVELS], sum = 0, best_sum = 0;
     unsigned best = 0;
     memcpy(gains, state->gains, sizeof gains);
-    weigh_fall(state, gains, &state->rises[state->newest], 1, 1);
-    weigh_fall(state, gains, &(struct retention_rise){state->last.now_ns, state->low_bytes, SIZE_MAX}, 0, 0);
+    weigh_fall(state, gains, rises_newest(&state->rises), 1, 1);
+    weigh_fall(state, gains, &(struct rise){state->last.now_ns, state->rises.low_bytes, SIZE_MAX}, 0, 0);
     for (unsigned level = 0; level + 1 < RETENTION_LEVELS; level++) {
         sum += gains[level];
         if (sum > best_sum) {

@@ -7,29 +7,21 @@
 #ifndef POLICY_RETENTION_H
 #define POLICY_RETENTION_H
 
-#include "base/compiler.h"
-#include "base/tuning.h"
+#include "policy/rises.h"
 
 #define RETENTION_MIB_NS ((uint64_t)(COST_FAULT_NS + COST_PURGE_NS) * (MIB / 4096))
-// Rises of what is in use that are remembered; and how far it must fall for another one to begin, at least and as a
-// part (1/N) of what is in use.
-#define RETENTION_RISES 16
-#define RETENTION_TURN_BYTES MIB
-#define RETENTION_TURN_SHARE 64
 #define RETENTION_LEVELS 128
 // Parts (1/N) of the time for which holding costs as much as faulting in: what nobody took for so long goes already if
 // it did not come again before. And so many times as long something is retained that is worth a thread, which goes on
 // where nobody looks: a program that ends before does without.
 #define RETENTION_IDLE_SHARE 8
 #define RETENTION_HELPER_TIMES 2
-// What came again is held for so many times as long as it took.
-#define RETENTION_AGAIN 4
 // The part (1/N) of the time that faulting in again what was idle may cost.
 #define RETENTION_BACK_SHARE 100
 
 struct retention_seen {
     uint64_t now_ns;
-    size_t in_use_bytes;
+    struct rises_seen in_use;
     size_t retained_bytes;
     size_t allowance_bytes;   // the mechanism's own, by refaults
     uint64_t refaulted_bytes; // so far
@@ -38,18 +30,9 @@ struct retention_seen {
     uint64_t busy_ns;         // processor time of the process so far; 0: not known
 };
 
-// From a low to the next high.
-struct retention_rise {
-    uint64_t end_ns; // 0: none
-    size_t low_bytes;
-    size_t high_bytes;
-};
-
 struct retention {
     struct retention_seen last; // now_ns 0: nothing was seen yet
-    struct retention_rise rises[RETENTION_RISES];
-    unsigned newest;
-    size_t low_bytes;           // of the fall that goes on since the newest rise
+    struct rises rises;
     uint64_t refault_ns;        // when purged memory was last needed again
     size_t refault_bytes;       // the mechanism's allowance then
     uint64_t retained_since_ns; // at each look, enough to be worth a thread
@@ -67,9 +50,7 @@ struct retention {
 
 struct retention_choice {
     size_t allowance_least;
-    size_t idle_top;      // what nobody took for retention_idle_ns stays up to so much in use: it came again
-    uint64_t idle_top_ns; // for so long from now on
-    size_t purge_delay;   // milliseconds, for memory that lies idle where nobody looks; 0: no need
+    size_t purge_delay; // milliseconds, for memory that lies idle where nobody looks; 0: no need
 };
 
 // How long holding memory costs as much as faulting it in again, at that price of a MiB for a second, ns.
@@ -89,8 +70,8 @@ ALWAYS_INLINE size_t retention_idle_back_bytes(uint64_t hold_ns) {
 }
 
 // How many such times it really is, by what comes back: where half of what went within hold_ns did, whoever saw it rise
-// or not, and more than may, twice as many, up to hold_ns; where not, half as many. What was purged for other reasons
-// is taken to come back first.
+// or not, and more than may, twice as many, up to hold_ns; where not, half as many, unless what went says nothing: less
+// than what may come back. What was purged for other reasons is taken to come back first.
 struct retention_idle {
     unsigned delays;                        // 0 or 1: one
     unsigned waited;                        // of them

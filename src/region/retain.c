@@ -10,18 +10,15 @@
 INTERNAL struct retain retain;
 
 static size_t fade_traffic = REFAULT_FADE_TRAFFIC;
-static size_t most_slices;                    // in use and retained together, since the allowance last faded
-static size_t highest_retained_slices;        // since then
-static size_t returned_slices;                // faulted in again since then
-static size_t given_slices;                   // since then
-static size_t lowest_idle_slices;             // outside, since then
-static size_t lowest_slices[RETAIN_WATCHERS]; // retained, since retain_take_lowest
-static size_t first_gone_slices;              // of the allowance to begin with
-static size_t grown_slices;                   // clean ones taken since growth last purged others (N3)
-
-static size_t least_of(size_t one, size_t other) {
-    return one < other ? one : other;
-}
+static size_t most_slices;             // in use and retained together, since the allowance last faded
+static size_t highest_retained_slices; // since then
+static size_t returned_slices;         // faulted in again since then
+static size_t given_slices;            // since then
+static size_t lowest_idle_slices;      // outside, since then
+static size_t first_gone_slices;       // of the allowance to begin with
+static struct retain_extremes extremes[RETAIN_WATCHERS];
+static struct retain_extremes narrowest; // of those, each: what lies within changes none
+static size_t grown_slices;              // clean ones taken since growth last purged others (N3)
 
 static size_t less(size_t from, size_t bytes) {
     return from > bytes ? from - bytes : 0;
@@ -35,23 +32,39 @@ static size_t all_in_use_slices(void) {
     return retain.in_use_slices + (retain.outside.in_use_bytes >> SLICE_SHIFT);
 }
 
+static void note_extremes(size_t in_use, size_t retained) {
+    narrowest = (struct retain_extremes){.highest_in_use_slices = SIZE_MAX};
+    for (unsigned i = 0; i < RETAIN_WATCHERS; i++) {
+        struct retain_extremes *seen = &extremes[i];
+        seen->lowest_retained_slices = least_of(seen->lowest_retained_slices, retained);
+        seen->lowest_in_use_slices = least_of(seen->lowest_in_use_slices, in_use);
+        seen->highest_in_use_slices = most_of(seen->highest_in_use_slices, in_use);
+        narrowest.lowest_retained_slices = most_of(narrowest.lowest_retained_slices, seen->lowest_retained_slices);
+        narrowest.lowest_in_use_slices = most_of(narrowest.lowest_in_use_slices, seen->lowest_in_use_slices);
+        narrowest.highest_in_use_slices = least_of(narrowest.highest_in_use_slices, seen->highest_in_use_slices);
+    }
+}
+
 void retain_note_change(void) {
-    size_t all = all_in_use_slices() + retain_all_slices();
+    size_t in_use = all_in_use_slices(), retained = retain_all_slices(), all = in_use + retained;
     store_relaxed(&retain.held_slices, all); // read without the lock in runs_held_bytes
     if (most_slices < all)
         most_slices = all;
-    if (highest_retained_slices < retain_all_slices())
-        highest_retained_slices = retain_all_slices();
-    for (unsigned i = 0; i < RETAIN_WATCHERS; i++)
-        lowest_slices[i] = least_of(lowest_slices[i], retain_all_slices());
+    if (highest_retained_slices < retained)
+        highest_retained_slices = retained;
+    if (retained < narrowest.lowest_retained_slices || in_use < narrowest.lowest_in_use_slices ||
+        in_use > narrowest.highest_in_use_slices)
+        note_extremes(in_use, retained);
     lowest_idle_slices = least_of(lowest_idle_slices, retain.outside.idle_bytes >> SLICE_SHIFT);
     retain.allowance_slices = least_of(retain.allowance_slices, most_slices); // no program needs more than it had
 }
 
-size_t retain_take_lowest(enum retain_watcher watcher) {
-    size_t lowest = lowest_slices[watcher];
-    lowest_slices[watcher] = retain_all_slices();
-    return lowest;
+struct retain_extremes retain_take_extremes(enum retain_watcher watcher) {
+    struct retain_extremes taken = extremes[watcher];
+    taken.in_use_slices = all_in_use_slices();
+    extremes[watcher] = (struct retain_extremes){SIZE_MAX, SIZE_MAX, 0, 0};
+    note_extremes(taken.in_use_slices, retain_all_slices());
+    return taken;
 }
 
 void retain_note_growth(size_t slices) {

@@ -20,11 +20,21 @@
 
 #include "base/compiler.h"
 
-// Who gives back what lies idle: each by its own time.
+// Who asks what there was since the last time it asked: who gives back what lies idle, each by its own time, and who
+// looks at what is in use.
 enum retain_watcher {
     RETAIN_HELPER,
     RETAIN_LEARNER,
+    RETAIN_LOOKS,
     RETAIN_WATCHERS,
+};
+
+// Since then.
+struct retain_extremes {
+    size_t lowest_retained_slices;
+    size_t lowest_in_use_slices; // of what is in use, outside of the window too, as the next
+    size_t highest_in_use_slices;
+    size_t in_use_slices; // now
 };
 
 struct retain {
@@ -45,8 +55,8 @@ INTERNAL size_t retain_all_slices(void);
 INTERNAL void retain_note_change(void);
 // N3. So many clean slices were taken.
 INTERNAL void retain_note_growth(size_t slices);
-// The fewest slices that were retained since this watcher's last call.
-INTERNAL size_t retain_take_lowest(enum retain_watcher watcher);
+// What there was since this watcher's last call.
+INTERNAL struct retain_extremes retain_take_extremes(enum retain_watcher watcher);
 // N2. So many purged slices were taken again.
 INTERNAL void retain_note_refault(size_t slices);
 // N2. So many slices were given back, or as many bytes cached. True: it is time to fade the allowance.

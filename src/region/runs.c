@@ -403,11 +403,11 @@ size_t runs_growth_surplus_bytes(size_t bytes) {
     return surplus;
 }
 
-size_t runs_take_lowest_bytes(enum retain_watcher watcher) {
+struct retain_extremes runs_take_extremes(enum retain_watcher watcher) {
     lock_acquire(&runs_lock);
-    size_t slices = retain_take_lowest(watcher);
+    struct retain_extremes taken = retain_take_extremes(watcher);
     lock_release(&runs_lock);
-    return slices << SLICE_SHIFT;
+    return taken;
 }
 
 size_t runs_in_use_bytes(void) {

@@ -51,8 +51,8 @@ INTERNAL bool runs_try_outside(size_t bytes);
 INTERNAL void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes);
 // More is idle outside of the window than the bound leaves: a hint.
 INTERNAL bool runs_outside_is_over(void);
-// The least that was retained, cached big blocks included, since this watcher's last call.
-INTERNAL size_t runs_take_lowest_bytes(enum retain_watcher watcher);
+// What was retained and in use, big blocks included, since this watcher's last call.
+INTERNAL struct retain_extremes runs_take_extremes(enum retain_watcher watcher);
 // What is handed out: a hint.
 INTERNAL size_t runs_in_use_bytes(void);
 // What is handed out, retained or cached, big blocks included: a hint.

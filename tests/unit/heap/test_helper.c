@@ -127,26 +127,28 @@ static void late(void *context) {
     MUST(it_has_company() && comes_true(few_are_retained));
 }
 
+static void come_and_go(void) {
+    allocate_written(BLOCKS);
+    release_many(blocks, BLOCKS);
+    heap_trim(SIZE_MAX);
+    MUST(retained() > 32 * MIB);
+}
+
 // Twice, with a delay between, by who looks: the first time it has not lain idle yet. Used meanwhile, it stays.
 static void let_go(void *context) {
     (void)context;
     MUST(heap_mine() != NULL);
     DECIDE(allowance_least, GIB);
-    allocate_written(BLOCKS);
-    release_many(blocks, BLOCKS);
-    heap_trim(SIZE_MAX);
-    MUST(retained() > 32 * MIB);
+    come_and_go();
     struct heap *heap = heap_enter();
-    const struct helper_idle wanted = {DELAY_MS, runs_in_use_bytes() + 8 * MIB, 0, 0};
+    const struct helper_idle wanted = {.delay = DELAY_MS};
     helper_want_idle(&wanted);
     helper_let_idle_go();
-    allocate_written(BLOCKS);
-    release_many(blocks, BLOCKS);
-    heap_trim(SIZE_MAX);
+    come_and_go();
     helper_let_idle_go();
     MUST(retained() > 32 * MIB);
     helper_let_idle_go();
-    MUST(retained() <= 8 * MIB && retained() > 4 * MIB); // whole runs go
+    MUST(few_are_retained());
     heap_leave(heap);
 }
 
@@ -155,8 +157,30 @@ static void what_who_looks_says_lies_idle_goes(void **state) {
     child_must_succeed(let_go, NULL);
 }
 
-static bool no_more_is_retained_than_was_to_be_kept(void) {
-    return retained() <= 8 * MIB;
+// What came, went and came again lies idle and stays for as long as is said, though it came between two calls.
+static void keep(void *context) {
+    (void)context;
+    MUST(heap_mine() != NULL);
+    DECIDE(allowance_least, GIB);
+    struct heap *heap = heap_enter();
+    struct helper_idle wanted = {.delay = DELAY_MS, .hold_ms = 3600 * 1000};
+    helper_want_idle(&wanted);
+    come_and_go();
+    helper_let_idle_go();
+    come_and_go();
+    for (unsigned i = 0; i < 10; i++)
+        helper_let_idle_go();
+    MUST(retained() > 32 * MIB);
+    wanted.hold_ms = 0;
+    helper_want_idle(&wanted);
+    helper_let_idle_go();
+    MUST(few_are_retained());
+    heap_leave(heap);
+}
+
+static void what_came_again_stays(void **state) {
+    (void)state;
+    child_must_succeed(keep, NULL);
 }
 
 // Where there is a helper, it does so though nobody looks any more, long before its own delay.
@@ -165,17 +189,16 @@ static void watched(void *context) {
     MUST(heap_mine() != NULL);
     DECIDE(allowance_least, GIB);
     DECIDE(purge_delay, 3600 * 1000);
-    struct helper_idle wanted = {DELAY_MS, 8 * MIB, 3600 * 1000, 0};
+    struct helper_idle wanted = {.delay = DELAY_MS, .hold_ms = 3600 * 1000};
     helper_want_idle(&wanted);
-    allocate_written(BLOCKS);
-    release_many(blocks, BLOCKS);
-    heap_trim(SIZE_MAX);
-    MUST(retained() > 32 * MIB && comes_true(no_more_is_retained_than_was_to_be_kept));
-    os_sleep(5 * DELAY_MS * 1000);
-    MUST(retained() > 4 * MIB);
-    wanted.top_ms = 5 * DELAY_MS;
+    come_and_go();
+    MUST(comes_true(few_are_retained)); // it came once
+    come_and_go();
+    os_sleep(1500 * 1000); // more than it sleeps
+    MUST(retained() > 32 * MIB);
+    wanted.hold_ms = 0;
     helper_want_idle(&wanted);
-    MUST(comes_true(few_are_retained)); // nobody looked for longer
+    MUST(comes_true(few_are_retained));
 }
 
 static void the_helper_goes_on_where_nobody_looks(void **state) {
@@ -272,6 +295,7 @@ int main(void) {
         cmocka_unit_test(what_lies_idle_goes_back),
         cmocka_unit_test(what_is_used_stays),
         cmocka_unit_test(what_who_looks_says_lies_idle_goes),
+        cmocka_unit_test(what_came_again_stays),
         cmocka_unit_test(the_helper_goes_on_where_nobody_looks),
         cmocka_unit_test(without_a_delay_it_ends),
         cmocka_unit_test(it_starts_outside_of_heaps_alone),

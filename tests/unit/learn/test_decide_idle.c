@@ -1,32 +1,7 @@
-// What lies idle: how much of it comes again, who says whether it goes, and what the next run is told.
+// What lies idle: who says whether it goes, and what the next run is told.
 #include "unit/learn/deciding.h"
 
 #include "sys/options.h"
-
-// A rise by so much, and back.
-static void burst(size_t bytes) {
-    seen.in_use_bytes += bytes;
-    step_later(10 * MS_NS);
-    seen.in_use_bytes -= bytes;
-    step_later(10 * MS_NS);
-}
-
-static void keep_what_came_again(void *unused) {
-    (void)unused;
-    begin();
-    uint64_t for_ns;
-    MUST(decide_lets_idle_go());
-    step_later(100 * MS_NS);
-    burst(30 * MIB);
-    MUST(decide_idle_top(&for_ns) == 0);
-    burst(30 * MIB);
-    MUST(decide_idle_top(&for_ns) == 94 * MIB && for_ns >= 50 * MS_NS && for_ns < SECOND_NS);
-}
-
-static void what_came_again_is_kept(void **state) {
-    (void)state;
-    child_must_succeed(keep_what_came_again, NULL);
-}
 
 static void obey(void *unused) {
     (void)unused;
@@ -92,7 +67,6 @@ static void the_next_run_has_a_helper_where_the_program_slept(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_came_again_is_kept),
         cmocka_unit_test(what_the_user_holds_stays),
         cmocka_unit_test(the_next_run_has_a_helper_where_the_program_slept),
     };

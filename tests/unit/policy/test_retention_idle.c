@@ -50,9 +50,19 @@ static void what_was_purged_for_other_reasons_does_not_count(void **state) {
     others = 0;
 }
 
+// Half of it came back, and then only small things went, which did not: that says nothing of the rest.
+static void what_is_little_says_nothing(void **state) {
+    struct retention_idle idle = {0};
+    (void)state;
+    assert_int_equal(wait_with(&idle, 100 * MIB, 100 * MIB, 3), 4);
+    assert_int_equal(wait_with(&idle, 2 * MIB, 0, 7), 4);
+    assert_int_equal(wait_with(&idle, 50 * MIB, 0, 7), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_back_is_waited_for_longer),
+        cmocka_unit_test(what_is_little_says_nothing),
         cmocka_unit_test(what_was_purged_for_other_reasons_does_not_count),
     };
     return cmocka_run_group_tests_name("retention idle", tests, NULL, NULL);

@@ -139,25 +139,55 @@ static void fading_that_was_wrong_is_rarer(void **state) {
     assert_in_range(traffic_until_due() / retain.allowance_slices, 0, 2 * traffic);
 }
 
+static size_t lowest_retained(enum retain_watcher watcher) {
+    return retain_take_extremes(watcher).lowest_retained_slices;
+}
+
 static void the_lowest_is_what_was_retained_all_the_time(void **state) {
     (void)state;
-    retain_take_lowest(RETAIN_HELPER); // what was before this test is forgotten
+    lowest_retained(RETAIN_HELPER); // what was before this test is forgotten
     for (size_t i = 0; i < 3; i++) {
         retain.retained_slices = 50 + 10 * i;
         retain.outside.idle_bytes = 5 * SLICE_BYTES;
         retain_note_change();
     }
-    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 0); // as it was at the beginning
+    assert_int_equal(lowest_retained(RETAIN_HELPER), 0); // as it was at the beginning
     retain.retained_slices = 40;
     retain_note_change();
     retain.retained_slices = 90;
     retain_note_change();
-    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 45);
-    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 95);
+    assert_int_equal(lowest_retained(RETAIN_HELPER), 45);
+    assert_int_equal(lowest_retained(RETAIN_HELPER), 95);
     retain.retained_slices = 60;
     retain_note_change();
-    assert_int_equal(retain_take_lowest(RETAIN_LEARNER), 0); // the other's last call was before all this
-    assert_int_equal(retain_take_lowest(RETAIN_HELPER), 65);
+    assert_int_equal(lowest_retained(RETAIN_LEARNER), 0); // the other's last call was before all this
+    assert_int_equal(lowest_retained(RETAIN_HELPER), 65);
+}
+
+static void assert_in_use(enum retain_watcher watcher, size_t lowest, size_t highest, size_t now) {
+    struct retain_extremes seen = retain_take_extremes(watcher);
+    assert_int_equal(seen.lowest_in_use_slices, lowest);
+    assert_int_equal(seen.highest_in_use_slices, highest);
+    assert_int_equal(seen.in_use_slices, now);
+}
+
+static void each_watcher_knows_between_what_use_went(void **state) {
+    (void)state;
+    retain.in_use_slices = 50;
+    retain_note_change();
+    retain_take_extremes(RETAIN_LEARNER);
+    retain_take_extremes(RETAIN_LOOKS);
+    const size_t course[] = {90, 20, 40};
+    for (size_t i = 0; i < COUNT_OF(course); i++) {
+        retain.in_use_slices = course[i];
+        retain_note_change();
+    }
+    assert_in_use(RETAIN_LEARNER, 20, 90, 40);
+    assert_in_use(RETAIN_LEARNER, 40, 40, 40); // since that call
+    retain.outside.in_use_bytes = 30 * SLICE_BYTES;
+    retain_note_change();
+    assert_in_use(RETAIN_LOOKS, 20, 90, 70);
+    assert_in_use(RETAIN_LEARNER, 40, 70, 70);
 }
 
 static void allowance_is_no_more_than_there_ever_was(void **state) {
@@ -207,6 +237,7 @@ int main(void) {
         cmocka_unit_test_setup(growth_pays_down_to_the_allowance, begin),
         cmocka_unit_test_setup(allowance_fades_to_what_is_used, begin),
         cmocka_unit_test_setup(fading_that_was_wrong_is_rarer, begin),
+        cmocka_unit_test_setup(each_watcher_knows_between_what_use_went, begin),
         cmocka_unit_test_setup(the_lowest_is_what_was_retained_all_the_time, begin),
         cmocka_unit_test_setup(allowance_is_no_more_than_there_ever_was, begin),
         cmocka_unit_test_setup(an_allowance_to_begin_with_fades_too, begin),
