@@ -272,7 +272,7 @@
 #define LEARN_COST_SHARE (200 / LEARN_HASTE)
 // Nor of the processor time that the program took, which is less where it sleeps, than this part (1/N), beyond so much
 // with which a short program begins.
-#define LEARN_BUSY_SHARE (100 / LEARN_HASTE)
+#define LEARN_BUSY_SHARE (200 / LEARN_HASTE)
 #define LEARN_FREE_NS (2 * MS_NS * LEARN_HASTE)
 #define MS_NS ((uint64_t)1000000)
 #define SECOND_NS (1000 * MS_NS)

@@ -207,7 +207,6 @@ static void collapse_some(uint64_t now_ns) {
         done++;
     uint64_t took_ns = learn_now_ns() - now_ns;
     budget_note(&learner.collapse, took_ns, done);
-    learner.looks_ns += took_ns;
 }
 
 // Whether it is time for what lies idle to go. What that takes is the price of less memory, as where memory is freed:
@@ -364,7 +363,8 @@ void learn_tell(struct learn_told *told) {
     told->looks = learner.looks;
     told->changes = learner.changes;
     told->windows = load_relaxed(&opened_windows) - learner.windows_before; // counts, as the next ones
-    told->look_ns = (learner.looks_ns + load_relaxed(&opened_windows_ns) - learner.windows_ns_before) / LEARN_HASTE;
+    uint64_t windows_ns = load_relaxed(&opened_windows_ns) - learner.windows_ns_before;
+    told->look_ns = (learner.looks_ns + learner.collapse.spent_ns + windows_ns) / LEARN_HASTE;
     told->seen_blocks = count_seen() - learner.seen_before;
     history_copy(&told->history, &learner.history);
 }
