@@ -168,7 +168,7 @@ static void help(uint64_t until_ns) {
     if (next_ns == 0 && DECIDED(purge_delay) != 0 && runs_held_bytes() > DECIDED(retain_min)) {
         helper_state = HELPER_RUNS;
         turn = (struct helper_turn){0};
-        runs_take_lowest_bytes(RETAIN_HELPER);
+        runs_take_extremes(RETAIN_HELPER);
         next_ns = replay_now_ns + helper_next(&turn) * MS_NS;
     }
     for (unsigned turns = 0; next_ns != 0 && next_ns <= until_ns; turns++) {

@@ -234,6 +234,7 @@ static void look(uint64_t began_ns) {
         begin_child_life(began_ns);
     learner.looks++;
     observe(&learner.seen, began_ns);
+    observe_extremes(&learner.seen);
     learner.seen.due_ns = load_relaxed(&next_look_ns); // as below
     bool soon = false;
     if (cycle_learns() && decide_step(&learner.seen, &soon)) {
@@ -319,6 +320,7 @@ static void look_at_last(uint64_t now_ns) {
     bool soon;
     if (cycle_learns()) {
         observe(&learner.seen, now_ns);
+        observe_extremes(&learner.seen);
         learner.seen.due_ns = load_relaxed(&next_look_ns); // as in look
         decide_step(&learner.seen, &soon);
     }

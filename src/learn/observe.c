@@ -52,10 +52,8 @@ void observe(struct observation *seen, uint64_t now_ns) {
     }
     struct runs_totals runs = runs_count();
     struct cache_totals cache = cache_count();
-    struct retain_extremes since = runs_take_extremes(RETAIN_LOOKS);
-    seen->in_use_bytes = since.in_use_slices << SLICE_SHIFT;
-    seen->lowest_in_use_bytes = since.lowest_in_use_slices << SLICE_SHIFT;
-    seen->highest_in_use_bytes = since.highest_in_use_slices << SLICE_SHIFT;
+    seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
+    seen->lowest_in_use_bytes = seen->highest_in_use_bytes = seen->in_use_bytes;
     seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache.bytes;
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
     seen->purged_bytes = runs.purged_bytes + cache.released_bytes;
@@ -70,6 +68,13 @@ void observe(struct observation *seen, uint64_t now_ns) {
 static uint64_t observed_batches(const struct observation *seen, unsigned class_index) {
     const struct observed_class *own = &seen->classes[class_index];
     return own->refills + own->flushes + own->denied;
+}
+
+void observe_extremes(struct observation *seen) {
+    struct retain_extremes since = runs_take_extremes(RETAIN_LOOKS);
+    seen->in_use_bytes = since.in_use_slices << SLICE_SHIFT;
+    seen->lowest_in_use_bytes = since.lowest_in_use_slices << SLICE_SHIFT;
+    seen->highest_in_use_bytes = since.highest_in_use_slices << SLICE_SHIFT;
 }
 
 double observed_cost(const struct observation *seen, const struct observation *before) {

@@ -22,7 +22,7 @@ struct observation {
     uint64_t busy_ns;   // processor time of the process; 0: the system does not say
     unsigned threads;
     size_t in_use_bytes;        // slices and own mappings handed out
-    size_t lowest_in_use_bytes; // since the last look, as the next
+    size_t lowest_in_use_bytes; // as the next: what it is now, or what observe_extremes says
     size_t highest_in_use_bytes;
     size_t retained_bytes;
     size_t granted_bytes; // that all stacks would hold if they were full
@@ -49,6 +49,8 @@ SHARED uint64_t observed_grown_bytes;
 
 // By one thread at a time, inside of its heap: takes the registry's lock.
 INTERNAL void observe(struct observation *seen, uint64_t now_ns);
+// What is in use, and between what amounts it went since this was called last: by the learner's looks alone.
+INTERNAL void observe_extremes(struct observation *seen);
 // What the time between two of them cost, by the one formula.
 INTERNAL double observed_cost(const struct observation *seen, const struct observation *before);
 // Blocks of a class that the program has.

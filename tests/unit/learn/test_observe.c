@@ -46,6 +46,26 @@ static void all_classes_add_up(void **state) {
     }
 }
 
+// Whoever else observes meanwhile takes nothing of it away.
+static void between_looks_use_went_up_and_down(void **state) {
+    unsigned index = class_of(32 * KIB);
+    (void)state;
+    observe_extremes(&seen);
+    size_t before = seen.in_use_bytes;
+    allocate_many(index, blocks, 1000);
+    release_many(blocks, 1000);
+    heap_trim(SIZE_MAX);
+    look();
+    assert_in_range(seen.in_use_bytes, 0, before + MIB);
+    assert_int_equal(seen.highest_in_use_bytes, seen.in_use_bytes);
+    assert_int_equal(seen.lowest_in_use_bytes, seen.in_use_bytes);
+    observe_extremes(&seen);
+    assert_in_range(seen.highest_in_use_bytes, before + 30 * MIB, before + 36 * MIB);
+    assert_in_range(seen.lowest_in_use_bytes, 0, before);
+    observe_extremes(&seen);
+    assert_int_equal(seen.highest_in_use_bytes, seen.in_use_bytes);
+}
+
 static void batches_are_counted(void **state) {
     unsigned index = class_of(3000);
     (void)state;
@@ -222,6 +242,7 @@ int main(void) {
         cmocka_unit_test(blocks_that_a_thread_keeps_after_its_first_frees_are_seen), // in a heap nobody used before
         cmocka_unit_test(all_classes_add_up),
         cmocka_unit_test(blocks_that_the_program_has_are_seen),
+        cmocka_unit_test(between_looks_use_went_up_and_down),
         cmocka_unit_test(batches_are_counted),
         cmocka_unit_test(slabs_of_each_class_are_seen),
         cmocka_unit_test(blocks_that_grow_are_counted_while_something_is_learned),
