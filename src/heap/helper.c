@@ -23,8 +23,8 @@ static struct helper_idle idle_wanted;
 static uint32_t idle_is_busy; // somebody is at it
 static struct retention_idle idle;
 static struct rises rises;
-static size_t idle_slices = SIZE_MAX; // retained ever since what was idle last went
-static uint64_t visited_ns;           // under idle_is_busy, as the three before
+static size_t idle_lowest_bytes = SIZE_MAX; // retained ever since what was idle last went
+static uint64_t visited_ns;                 // under idle_is_busy, as the three before
 
 // Where the helper is: milliseconds that it slept since each of its delays went by, and what was in use then.
 struct helper_turn {
@@ -48,8 +48,8 @@ static size_t what_remains(size_t from, size_t bytes) {
 }
 
 // What was retained all the time goes, but for so much of it; if it is as much as that.
-static void purge_idle(size_t lowest_slices, size_t keep_bytes, size_t least_bytes) {
-    size_t goes = what_remains(lowest_slices << SLICE_SHIFT, keep_bytes);
+static void purge_idle(size_t lowest_bytes, size_t keep_bytes, size_t least_bytes) {
+    size_t goes = what_remains(lowest_bytes, keep_bytes);
     if (goes < least_bytes)
         return;
     size_t slices = runs_count().retained_slices << SLICE_SHIFT;
@@ -61,7 +61,7 @@ static void purge_idle(size_t lowest_slices, size_t keep_bytes, size_t least_byt
 
 // J3.
 static void purge_after_delay(bool nothing_moved) {
-    purge_idle(runs_take_extremes(RETAIN_HELPER).lowest_retained_slices, 0, 1);
+    purge_idle(runs_take_extremes(RETAIN_HELPER).lowest_retained_bytes, 0, 1);
     if (nothing_moved) {
         heap_give_all_kept();
         sparse_trim();
@@ -82,17 +82,12 @@ static void visit_if_due(void) {
 }
 
 // What came again up to now is not idle: so much of what is free.
-static size_t comes_again(const struct retain_extremes *since) {
-    const struct rises_seen seen = {
-        .lowest_bytes = since->lowest_in_use_slices << SLICE_SHIFT,
-        .highest_bytes = since->highest_in_use_slices << SLICE_SHIFT,
-        .now_bytes = since->in_use_slices << SLICE_SHIFT,
-    };
+static size_t comes_again(const struct rises_seen *in_use) {
     uint64_t now = os_now_ns(), hold_ns = load_relaxed(&idle_wanted.hold_ms) * MS_NS;
     size_t top;
-    rises_look(&rises, now, &seen);
+    rises_look(&rises, now, in_use);
     rises_again(&rises, now, hold_ns, retention_idle_ns(hold_ns), &top);
-    return what_remains(top, seen.now_bytes);
+    return what_remains(top, in_use->now_bytes);
 }
 
 // J5.
@@ -105,13 +100,13 @@ static void purge_after_idle_delay(void) {
     bool is_due = retention_idle_is_due(&idle, refaulted, before, load_relaxed(&idle_wanted.back_bytes));
     if (is_due)
         visit_if_due();
-    struct retain_extremes since = runs_take_extremes(RETAIN_LEARNER);
-    size_t keep_bytes = comes_again(&since);
-    idle_slices = least_of(idle_slices, since.lowest_retained_slices);
+    struct runs_extremes since = runs_take_extremes(RETAIN_LEARNER);
+    size_t keep_bytes = comes_again(&since.in_use);
+    idle_lowest_bytes = least_of(idle_lowest_bytes, since.lowest_retained_bytes);
     if (is_due) {
-        purge_idle(idle_slices, keep_bytes, IDLE_GOES_LEAST_BYTES);
+        purge_idle(idle_lowest_bytes, keep_bytes, IDLE_GOES_LEAST_BYTES);
         retention_idle_note(&idle, purged_bytes() - before);
-        idle_slices = SIZE_MAX;
+        idle_lowest_bytes = SIZE_MAX;
     }
     store_release(&idle_is_busy, 0u); // release: what was done, for who is next; pairs with the swap above
 }

@@ -152,7 +152,7 @@ void decide_hold(const struct observation *seen) {
         return;
     struct retention_seen levels = {
         .now_ns = seen->now_ns,
-        .in_use = {seen->lowest_in_use_bytes, seen->highest_in_use_bytes, seen->in_use_bytes},
+        .in_use = seen->course,
         .retained_bytes = seen->retained_bytes,
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,

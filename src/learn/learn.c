@@ -229,13 +229,18 @@ static bool is_idle_due(uint64_t now_ns) {
     return true;
 }
 
+// For a look.
+static void see(uint64_t now_ns) {
+    observe(&learner.seen, now_ns);
+    observe_course(&learner.seen);
+    learner.seen.due_ns = load_relaxed(&next_look_ns);
+}
+
 static void look(uint64_t began_ns) {
     if (learner.process != os_process_id())
         begin_child_life(began_ns);
     learner.looks++;
-    observe(&learner.seen, began_ns);
-    observe_extremes(&learner.seen);
-    learner.seen.due_ns = load_relaxed(&next_look_ns); // as below
+    see(began_ns);
     bool soon = false;
     if (cycle_learns() && decide_step(&learner.seen, &soon)) {
         cycle_note_change();
@@ -319,9 +324,7 @@ static bool end_lock(void) {
 static void look_at_last(uint64_t now_ns) {
     bool soon;
     if (cycle_learns()) {
-        observe(&learner.seen, now_ns);
-        observe_extremes(&learner.seen);
-        learner.seen.due_ns = load_relaxed(&next_look_ns); // as in look
+        see(now_ns);
         decide_step(&learner.seen, &soon);
     }
     file_name_program(&learned);

@@ -53,7 +53,7 @@ void observe(struct observation *seen, uint64_t now_ns) {
     struct runs_totals runs = runs_count();
     struct cache_totals cache = cache_count();
     seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
-    seen->lowest_in_use_bytes = seen->highest_in_use_bytes = seen->in_use_bytes;
+    seen->course = (struct rises_seen){seen->in_use_bytes, seen->in_use_bytes, seen->in_use_bytes};
     seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache.bytes;
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
     seen->purged_bytes = runs.purged_bytes + cache.released_bytes;
@@ -70,11 +70,9 @@ static uint64_t observed_batches(const struct observation *seen, unsigned class_
     return own->refills + own->flushes + own->denied;
 }
 
-void observe_extremes(struct observation *seen) {
-    struct retain_extremes since = runs_take_extremes(RETAIN_LOOKS);
-    seen->in_use_bytes = since.in_use_slices << SLICE_SHIFT;
-    seen->lowest_in_use_bytes = since.lowest_in_use_slices << SLICE_SHIFT;
-    seen->highest_in_use_bytes = since.highest_in_use_slices << SLICE_SHIFT;
+void observe_course(struct observation *seen) {
+    seen->course = runs_take_extremes(RETAIN_LOOKS).in_use;
+    seen->in_use_bytes = seen->course.now_bytes;
 }
 
 double observed_cost(const struct observation *seen, const struct observation *before) {

@@ -3,6 +3,7 @@
 #define LEARN_OBSERVE_H
 
 #include "heap/heap.h"
+#include "policy/rises.h"
 #include "policy/spread.h"
 
 struct observed_class {
@@ -21,9 +22,8 @@ struct observation {
     uint64_t due_ns;    // when this look was due; 0: not known
     uint64_t busy_ns;   // processor time of the process; 0: the system does not say
     unsigned threads;
-    size_t in_use_bytes;        // slices and own mappings handed out
-    size_t lowest_in_use_bytes; // as the next: what it is now, or what observe_extremes says
-    size_t highest_in_use_bytes;
+    size_t in_use_bytes;      // slices and own mappings handed out
+    struct rises_seen course; // of it: what it is now, or what observe_course says
     size_t retained_bytes;
     size_t granted_bytes; // that all stacks would hold if they were full
     size_t cached_bytes;  // in stacks and on their way between threads
@@ -50,7 +50,7 @@ SHARED uint64_t observed_grown_bytes;
 // By one thread at a time, inside of its heap: takes the registry's lock.
 INTERNAL void observe(struct observation *seen, uint64_t now_ns);
 // What is in use, and between what amounts it went since this was called last: by the learner's looks alone.
-INTERNAL void observe_extremes(struct observation *seen);
+INTERNAL void observe_course(struct observation *seen);
 // What the time between two of them cost, by the one formula.
 INTERNAL double observed_cost(const struct observation *seen, const struct observation *before);
 // Blocks of a class that the program has.

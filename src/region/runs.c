@@ -403,11 +403,14 @@ size_t runs_growth_surplus_bytes(size_t bytes) {
     return surplus;
 }
 
-struct retain_extremes runs_take_extremes(enum retain_watcher watcher) {
+struct runs_extremes runs_take_extremes(enum retain_watcher watcher) {
     lock_acquire(&runs_lock);
     struct retain_extremes taken = retain_take_extremes(watcher);
     lock_release(&runs_lock);
-    return taken;
+    return (struct runs_extremes){taken.lowest_retained_slices << SLICE_SHIFT,
+                                  {.lowest_bytes = taken.lowest_in_use_slices << SLICE_SHIFT,
+                                   .highest_bytes = taken.highest_in_use_slices << SLICE_SHIFT,
+                                   .now_bytes = taken.in_use_slices << SLICE_SHIFT}};
 }
 
 size_t runs_in_use_bytes(void) {

@@ -14,6 +14,7 @@
 #ifndef REGION_RUNS_H
 #define REGION_RUNS_H
 
+#include "policy/rises.h"
 #include "region/retain.h"
 #include "region/window.h"
 #include "sys/lock.h"
@@ -30,6 +31,12 @@ struct runs_totals {
     uint64_t refaulted_bytes; // of those, taken again so far
     uint64_t purges;          // system calls so far
     uint64_t reused_bytes;    // retained ones taken so far
+};
+
+// What there was since a watcher asked last, big blocks included.
+struct runs_extremes {
+    size_t lowest_retained_bytes;
+    struct rises_seen in_use;
 };
 
 // Takes `slices` neighbouring slices whose first is a multiple of `align` slices (a power of two). Returns the first,
@@ -51,8 +58,7 @@ INTERNAL bool runs_try_outside(size_t bytes);
 INTERNAL void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes);
 // More is idle outside of the window than the bound leaves: a hint.
 INTERNAL bool runs_outside_is_over(void);
-// What was retained and in use, big blocks included, since this watcher's last call.
-INTERNAL struct retain_extremes runs_take_extremes(enum retain_watcher watcher);
+INTERNAL struct runs_extremes runs_take_extremes(enum retain_watcher watcher);
 // What is handed out: a hint.
 INTERNAL size_t runs_in_use_bytes(void);
 // What is handed out, retained or cached, big blocks included: a hint.

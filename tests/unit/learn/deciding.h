@@ -23,7 +23,7 @@ UNUSED static void begin(void) {
 UNUSED static bool step_later(uint64_t later_ns) {
     bool soon;
     seen.now_ns += later_ns;
-    seen.lowest_in_use_bytes = seen.highest_in_use_bytes = seen.in_use_bytes;
+    seen.course = (struct rises_seen){seen.in_use_bytes, seen.in_use_bytes, seen.in_use_bytes};
     return decide_step(&seen, &soon);
 }
 

@@ -50,20 +50,20 @@ static void all_classes_add_up(void **state) {
 static void between_looks_use_went_up_and_down(void **state) {
     unsigned index = class_of(32 * KIB);
     (void)state;
-    observe_extremes(&seen);
+    observe_course(&seen);
     size_t before = seen.in_use_bytes;
     allocate_many(index, blocks, 1000);
     release_many(blocks, 1000);
     heap_trim(SIZE_MAX);
     look();
     assert_in_range(seen.in_use_bytes, 0, before + MIB);
-    assert_int_equal(seen.highest_in_use_bytes, seen.in_use_bytes);
-    assert_int_equal(seen.lowest_in_use_bytes, seen.in_use_bytes);
-    observe_extremes(&seen);
-    assert_in_range(seen.highest_in_use_bytes, before + 30 * MIB, before + 36 * MIB);
-    assert_in_range(seen.lowest_in_use_bytes, 0, before);
-    observe_extremes(&seen);
-    assert_int_equal(seen.highest_in_use_bytes, seen.in_use_bytes);
+    assert_int_equal(seen.course.highest_bytes, seen.in_use_bytes);
+    assert_int_equal(seen.course.lowest_bytes, seen.in_use_bytes);
+    observe_course(&seen);
+    assert_in_range(seen.course.highest_bytes, before + 30 * MIB, before + 36 * MIB);
+    assert_in_range(seen.course.lowest_bytes, 0, before);
+    observe_course(&seen);
+    assert_int_equal(seen.course.highest_bytes, seen.in_use_bytes);
 }
 
 static void batches_are_counted(void **state) {
