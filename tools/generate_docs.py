@@ -253,10 +253,10 @@ Without the launcher: `HAKMEM_MODE=learning` learns, `HAKMEM_POLICY=FILE` names 
 Threads that come by when a look is due add up what all threads have counted where blocks move in bulk: every 10 ms when a state
 begins, up to 500 ms later, and while something is learned each time the heap has doubled or hardly any of it is left. That takes
 1/200 of the time at most, while a heap grows 1/50, and 1/200 of the processor time that the program takes, beyond two milliseconds
-with which a short program begins; making groups huge has as much again for itself. Sizes come from *sampling windows*: for 512 calls, every 20 ms, a
-thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing is added to the
-fast path; a thread that never leaves its stacks is not seen. One thread at a time also follows the blocks that it asks for in
-the first half of its window: those that it frees within 256 calls are short-lived, and tell nothing of the blocks in use.
+with which a short program begins; making groups huge has as much again for itself. Sizes come from *sampling windows*: for 512
+calls, every 20 ms, a thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing
+is added to the fast path; a thread that never leaves its stacks is not seen. One thread at a time also follows the blocks that it
+asks for in the first half of its window: those that it frees within 256 calls are short-lived, and tell nothing of the blocks in use.
 
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
 that has to be faulted in again, a page purged, and a MiB held for a second, which is worth what the option `memory_price`
