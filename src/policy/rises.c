@@ -3,7 +3,8 @@
 
 unsigned rises_steps(const struct rises *state, const struct rises_seen *seen, size_t steps[3]) {
     size_t last = state->last_bytes, now = seen->now_bytes, low = seen->lowest_bytes, high = seen->highest_bytes;
-    bool is_lower = low < now && low<last, is_higher = high> now && high > last;
+    bool is_lower = low < now && low < last;
+    bool is_higher = high > now && high > last;
     bool low_first = high - now < now - low; // what is near now came last
     unsigned count = 0;
     if (is_lower && low_first)

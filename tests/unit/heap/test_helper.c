@@ -157,6 +157,34 @@ static void what_who_looks_says_lies_idle_goes(void **state) {
     child_must_succeed(let_go, NULL);
 }
 
+// Where what went came back, two delays are waited for, and what was used in the first of them has not lain idle.
+static void wait_longer(void *context) {
+    (void)context;
+    MUST(heap_mine() != NULL);
+    DECIDE(allowance_least, GIB);
+    struct heap *heap = heap_enter();
+    const struct helper_idle wanted = {.delay = DELAY_MS};
+    helper_want_idle(&wanted);
+    come_and_go();
+    helper_let_idle_go();
+    helper_let_idle_go();
+    MUST(few_are_retained());
+    come_and_go();
+    helper_let_idle_go(); // it came back: the first of two
+    helper_let_idle_go();
+    MUST(retained() > 32 * MIB);
+    helper_let_idle_go();
+    MUST(retained() > 32 * MIB);
+    helper_let_idle_go();
+    MUST(few_are_retained());
+    heap_leave(heap);
+}
+
+static void what_came_back_is_waited_for_longer(void **state) {
+    (void)state;
+    child_must_succeed(wait_longer, NULL);
+}
+
 // What came, went and came again lies idle and stays for as long as is said, though it came between two calls.
 static void keep(void *context) {
     (void)context;
@@ -295,6 +323,7 @@ int main(void) {
         cmocka_unit_test(what_lies_idle_goes_back),
         cmocka_unit_test(what_is_used_stays),
         cmocka_unit_test(what_who_looks_says_lies_idle_goes),
+        cmocka_unit_test(what_came_back_is_waited_for_longer),
         cmocka_unit_test(what_came_again_stays),
         cmocka_unit_test(the_helper_goes_on_where_nobody_looks),
         cmocka_unit_test(without_a_delay_it_ends),

@@ -298,6 +298,35 @@ static void what_lies_idle_goes_but_where_the_user_holds_it(void **state) {
     child_must_succeed(let_idle_go, NULL);
 }
 
+// So much comes and goes, then a look comes.
+static void burst_before_a_look(size_t bytes) {
+    bool zeroed;
+    size_t slices = bytes >> SLICE_SHIFT;
+    runs_give(runs_take(slices, 1, &zeroed), slices);
+    ask();
+    for (uint64_t looks = told.looks; told.looks == looks; ask()) {
+        usleep(1000);
+        work(10000);
+    }
+}
+
+static void see_bursts(void *unused) {
+    (void)unused;
+    setenv("HAKMEM_MEMORY_PRICE", "1000", 1); // held for minutes
+    start_with("learning", "none");
+    work(1000);
+    learn_obey_user(DECISION_retain_min, GIB); // nothing is purged, hence nothing faulted in again
+    burst_before_a_look(64 * MIB);
+    MUST(decided.allowance_least < 32 * MIB);
+    burst_before_a_look(64 * MIB);
+    MUST(decided.allowance_least >= 60 * MIB);
+}
+
+static void what_comes_again_between_looks_is_held(void **state) {
+    (void)state;
+    child_must_succeed(see_bursts, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_modes_learn),
@@ -314,6 +343,7 @@ int main(void) {
         cmocka_unit_test(where_nothing_is_learned_nothing_is_told),
         cmocka_unit_test(there_is_no_look_after_the_end),
         cmocka_unit_test(what_lies_idle_goes_but_where_the_user_holds_it),
+        cmocka_unit_test(what_comes_again_between_looks_is_held),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
 }
