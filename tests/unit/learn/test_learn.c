@@ -269,6 +269,12 @@ static void there_is_no_look_after_the_end(void **state) {
     child_must_succeed(end_and_go_on, NULL);
 }
 
+// A look comes if one is due.
+static void offer_looks(void) {
+    for (unsigned i = 0; i < 64; i++)
+        learn_look(0);
+}
+
 // Milliseconds for which a thread looks until some of 12 MiB goes that nobody takes; more than `most` where they stay.
 static unsigned lies_idle_for(unsigned most) {
     bool zeroed;
@@ -277,8 +283,7 @@ static unsigned lies_idle_for(unsigned most) {
     runs_give(first, slices);
     uint64_t purged_bytes = runs_count().purged_bytes;
     for (; ms <= most && runs_count().purged_bytes == purged_bytes; ms++) {
-        for (unsigned i = 0; i < 64; i++)
-            learn_look(0);
+        offer_looks();
         usleep(1000);
     }
     return ms;
@@ -306,7 +311,7 @@ static void burst_before_a_look(size_t bytes) {
     ask();
     for (uint64_t looks = told.looks; told.looks == looks; ask()) {
         usleep(1000);
-        work(10000);
+        offer_looks();
     }
 }
 
