@@ -196,6 +196,18 @@ static void a_fork_child_tells_of_itself_alone(void **state) {
     child_must_succeed(tell_in_child, NULL);
 }
 
+// A look comes if one is due.
+static void offer_looks(void) {
+    for (unsigned i = 0; i < 64; i++)
+        learn_look(0);
+}
+
+// Looks are paid with the time in which a program is busy: one that sleeps has few.
+static void be_busy(void) {
+    for (uint64_t end_ns = os_now_ns() + MS_NS; os_now_ns() < end_ns;)
+        offer_looks();
+}
+
 static bool is_frozen(void) {
     ask();
     return told.state == EVOLUTION_FROZEN;
@@ -212,7 +224,7 @@ static void learn_after_parent(void *unused) {
     start_with("learning", "none");
     while (!is_frozen()) { // seconds, in which nothing is freed
         work(1000);
-        usleep(1000);
+        be_busy();
     }
     MUST(told.looks > 5);
     pid_t child = fork();
@@ -267,12 +279,6 @@ static void end_and_go_on(void *unused) {
 static void there_is_no_look_after_the_end(void **state) {
     (void)state;
     child_must_succeed(end_and_go_on, NULL);
-}
-
-// A look comes if one is due.
-static void offer_looks(void) {
-    for (unsigned i = 0; i < 64; i++)
-        learn_look(0);
 }
 
 // Milliseconds for which a thread looks until some of 12 MiB goes that nobody takes; more than `most` where they stay.
