@@ -222,7 +222,7 @@ static void learn_after_parent(void *unused) {
     (void)unused;
     name_file();
     start_with("learning", "none");
-    while (!is_frozen()) { // seconds, in which nothing is freed
+    while (!is_frozen()) { // nothing is freed meanwhile
         work(1000);
         be_busy();
     }
