@@ -173,10 +173,12 @@
 #define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
 
-// Of a class of which so much (1/N) was freed the slabs are looked at for idle pages. A slab's are worth a system call
+// Of a class of which so much (1/N), and no less than so many bytes, was freed the slabs are looked at for idle pages:
+// a class of which little is there would be looked at with each batch. A slab's are worth a system call
 // or two where they are at least this part (1/N) of it; while others free more, only where no more than this part (1/N)
 // is still in use, since it may end soon. And what a single free may have to purge: some hundred microseconds' worth.
 #define SPARSE_LOOK_SHARE 8
+#define SPARSE_LOOK_BYTES (256 * KIB)
 #define SPARSE_PURGE_SHARE 8
 #define SPARSE_MOSTLY_SHARE 4
 #define SPARSE_LOOK_SLABS 32

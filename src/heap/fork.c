@@ -105,8 +105,7 @@ static void forget_changes(void) {
     lock_reset(&registry.lock);
     lock_reset(&runs_grow_lock);
     transfer_forget_changes();
-    for (unsigned i = 0; i < CLASS_END; i++)
-        lock_reset(&depots[i].lock);
+    depots_forget_changes();
     lock_reset(&runs_lock);
     lock_reset(&mapping_lock);
     lock_reset(&meta_lock);

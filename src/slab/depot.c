@@ -5,6 +5,9 @@
 
 INTERNAL struct depot depots[CLASS_END];
 
+// I3: of all depots. Threads that trade blocks change it by turns: a line of its own.
+static struct { size_t bytes; } __attribute__((aligned(CACHE_LINE_BYTES))) idle_of_all;
+
 // Slabs that a lease looks at before it chooses: enough to prefer fuller ones, few enough for one lock hold.
 #define DEPOT_LOOKAHEAD_WORDS 16
 // Slabs that depot_lease_wanted looks at while it holds the lock.
@@ -81,10 +84,30 @@ static void depot_listed_to_leased(struct depot *depot, struct slab *slab) {
     store_relaxed(&slab->state, slab_word_with(load_relaxed(&slab->state), SLAB_LEASED)); // order: as above
 }
 
+void depot_set_idle(struct depot *depot, size_t bytes) {
+    if (depot->idle_bytes == bytes)
+        return;
+    shared_add(&idle_of_all.bytes, bytes - depot->idle_bytes); // modulo 2^64: less, too
+    store_relaxed(&depot->idle_bytes, bytes);                  // read without the lock in slab/sparse.c
+}
+
+size_t depots_idle_bytes(void) {
+    return load_relaxed(&idle_of_all.bytes); // a hint
+}
+
+void depots_forget_changes(void) {
+    size_t sum = 0;
+    for (unsigned i = 0; i < CLASS_END; i++) {
+        lock_reset(&depots[i].lock);
+        sum += depots[i].idle_bytes;
+    }
+    store_relaxed(&idle_of_all.bytes, sum); // F3: a thread that is not here may have been changing it
+}
+
 // I3 in slab/sparse.h: its idle pages will be used.
 static void depot_forget_idle(struct depot *depot, const struct slab *slab) {
     size_t bytes = size_classes[slab->class_index].slices * SLICE_BYTES, idle = depot->idle_bytes;
-    store_relaxed(&depot->idle_bytes, idle > bytes ? idle - bytes : 0); // read without the lock in slab/sparse.c
+    depot_set_idle(depot, idle > bytes ? idle - bytes : 0);
 }
 
 struct slab *depot_lease(unsigned class_index, struct holder *holder, unsigned want) {

@@ -35,6 +35,11 @@ INTERNAL void depot_unlease(struct slab *slab);
 INTERNAL void depot_list_full(struct slab *slab, uint64_t word);
 // LISTED → given back where it still is `word` and wholly free.
 INTERNAL void depot_reclaim(struct slab *slab, uint64_t word, unsigned class_index);
+// What slab/sparse.h knows to be idle of a class (I3), under the depot's lock; and of all classes.
+INTERNAL void depot_set_idle(struct depot *depot, size_t bytes);
+INTERNAL size_t depots_idle_bytes(void);
+// In a fork child: nobody ends what a thread was changing.
+INTERNAL void depots_forget_changes(void);
 // The holder's thread has gone (or a new one has come): its listed slabs are everybody's.
 INTERNAL void depot_holder_ended(struct holder *holder);
 INTERNAL void depot_holder_revived(struct holder *holder);

@@ -7,17 +7,10 @@
 #include "region/runs.h"
 #include "sys/os.h"
 
-static size_t idle_bytes_of_all(void) {
-    size_t sum = 0;
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        sum += load_relaxed(&depots[i].idle_bytes);
-    return sum;
-}
-
 static void note_idle(unsigned class_index, size_t idle_bytes) {
     struct depot *depot = &depots[class_index];
     lock_acquire(&depot->lock);
-    store_relaxed(&depot->idle_bytes, idle_bytes); // read without the lock in idle_bytes_of_all
+    depot_set_idle(depot, idle_bytes);
     lock_release(&depot->lock);
 }
 
@@ -27,13 +20,13 @@ bool sparse_is_due(unsigned class_index, unsigned freed_blocks) {
         return false;
     size_t in_use = slab_in_use_bytes(class_index);
     size_t freed = load_relaxed(&depot->freed_bytes) + freed_blocks * class_bytes(class_index);
-    bool much = freed > 0 && freed >= in_use / SPARSE_LOOK_SHARE;
+    bool much = freed >= most_of(in_use / SPARSE_LOOK_SHARE, SPARSE_LOOK_BYTES);
     store_relaxed(&depot->freed_bytes, much ? 0 : freed); // an update lost between threads moves a look
     if (!much || runs_in_use_bytes() <= DECIDED(retain_min))
         return false;
     size_t idle = load_relaxed(&depot->idle_bytes) + freed;
     note_idle(class_index, idle < in_use ? idle : in_use);
-    return runs_surplus_bytes(idle_bytes_of_all()) > 0;
+    return runs_surplus_bytes(depots_idle_bytes()) > 0;
 }
 
 // The first block from `from` on whose bit is set (`flipped` 0) or clear (all ones); `end`: there is none below it.
@@ -136,7 +129,7 @@ void sparse_look(unsigned class_index, enum sparse_least least) {
     unsigned left = listed_slabs(class_index);
     depot_lease_wanted(class_index, look_at, &look, &left);
     note_idle(class_index, look.idle_bytes);
-    if (runs_surplus_bytes(idle_bytes_of_all()) > 0)
+    if (runs_surplus_bytes(depots_idle_bytes()) > 0)
         purge_slabs(class_index, &look, UINT_MAX, SPARSE_LOOK_SLABS);
 }
 

@@ -78,7 +78,7 @@ static void give_leases_up(void *context) {
     release_many(blocks, count);
     unsigned leases = 0;
     for (unsigned i = CLASS_LAST_HELD + 1; i < CLASS_COUNT; i++) {
-        heap_let_idle_go(heap_mine(), i, 1000);
+        heap_let_idle_go(heap_mine(), i, SPARSE_LOOK_BYTES / 64);
         leases += heap_mine()->classes[i].slab != NULL || heap_mine()->classes[i].fresh != NULL;
     }
     MUST(leases == 0);

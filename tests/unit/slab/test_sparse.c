@@ -185,29 +185,52 @@ static void a_slab_that_ends_meanwhile_is_given_back(void **state) {
     assert_int_equal(slabs_alive(class_index), alive - 1);
 }
 
+static size_t idle_bytes_of_all_depots(void) {
+    size_t sum = 0;
+    for (unsigned i = 0; i < CLASS_END; i++)
+        sum += depots[i].idle_bytes;
+    return sum;
+}
+
+// True for each `share`-th block, by turns, and for no other.
+static void expect_due_after(unsigned class_index, unsigned share) {
+    for (unsigned turn = 0; turn < 10; turn++)
+        for (unsigned freed = 1; freed <= share; freed++)
+            MUST(sparse_is_due(class_index, 1) == (freed == share));
+}
+
 static void a_look_is_due_when_much_was_freed_child(void *context) {
     unsigned class_index = class_of(4 * KIB), blocks_each = size_classes[class_index].blocks;
-    unsigned share = blocks_each / SPARSE_LOOK_SHARE;
+    unsigned least = SPARSE_LOOK_BYTES / (4 * KIB);
     (void)context;
     struct slab *slab = make_sparse(class_index, 0, 4);
     struct slab *other = slab_make(class_of(MIB), &holder);
     DECIDE(retain_min, MIB); // less than is in use, and more than can be idle
-    for (unsigned freed = 0; freed < 10 * blocks_each; freed++)
+    for (unsigned freed = 0; freed < 10 * least; freed++)
         MUST(!sparse_is_due(class_index, 1));
     MUST(depots[class_index].idle_bytes <= slab_in_use_bytes(class_index)); // more can't be
+    MUST(depots[class_index].idle_bytes > 0 && depots_idle_bytes() == idle_bytes_of_all_depots());
     slab_give_back(other);
     DECIDE(retain_min, 0);
-    MUST(sparse_is_due(class_index, share));
-    for (unsigned turn = 0; turn < 10; turn++)
-        for (unsigned freed = 1; freed <= share; freed++)
-            MUST(sparse_is_due(class_index, 1) == (freed == share));
+    MUST(sparse_is_due(class_index, least));
+    expect_due_after(class_index, least);
     sparse_look(class_index, SPARSE_SOME_IDLE);
-    MUST(depots[class_index].idle_bytes == 0); // counted and purged
-    DECIDE(retain_min, GIB);                   // nothing would come of it
-    MUST(!sparse_is_due(class_index, blocks_each));
+    MUST(depots[class_index].idle_bytes == 0 && depots_idle_bytes() == 0); // counted and purged
+    DECIDE(retain_min, GIB);                                               // nothing would come of it
+    MUST(!sparse_is_due(class_index, least));
     DECIDE(retain_min, 0);
-    MUST(!sparse_is_due(CLASS_LAST_HELD, blocks_each));
+    MUST(!sparse_is_due(CLASS_LAST_HELD, SPARSE_LOOK_BYTES / 16));
     end_sparse(slab, 0, 4);
+    size_t bytes_each = (size_t)size_classes[class_index].slices * SLICE_BYTES;
+    for (size_t made = 0; made < 16 * SPARSE_LOOK_SHARE * SPARSE_LOOK_BYTES; made += bytes_each)
+        MUST(slab_make(class_index, &holder) != NULL);
+    unsigned share = (unsigned)(slab_in_use_bytes(class_index) / SPARSE_LOOK_SHARE / (4 * KIB));
+    MUST(share > least && blocks_each < share);
+    DECIDE(retain_share, 1000); // hardly anything may be idle
+    MUST(sparse_is_due(class_index, share));
+    expect_due_after(class_index, share);
+    depots_forget_changes();
+    MUST(depots_idle_bytes() == idle_bytes_of_all_depots());
 }
 
 static void a_look_is_due_when_much_was_freed(void **state) {
