@@ -153,6 +153,15 @@ bool heap_grant_stack(struct heap *heap, unsigned class_index) {
     return true;
 }
 
+void heap_mend_stack(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    unsigned depth = start_depth(snapshot_now(), class_index);
+    CHECK(heap_stack_blocks(heap, class_index) == 0);
+    own->is_cut = false;
+    if (own->depth < depth && heap_may_deepen(heap, class_index, (depth - own->depth) * class_bytes(class_index)))
+        heap_set_depth(heap, class_index, depth);
+}
+
 void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     const struct snapshot *snapshot = snapshot_now();

@@ -98,15 +98,20 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     if (own->batch > own->depth / 2u)
         own->batch = (own->depth + 1) / 2;
     bool freeing = own->flush_streak >= 3;
-    unsigned keep = freeing ? 0 : own->depth / 2;
+    bool mends = own->is_cut;
+    unsigned keep = freeing || mends ? 0 : own->depth / 2;
     unsigned have = heap_stack_blocks(heap, class_index);
     if (have <= keep) // a request to trim has emptied it
         return;
     unsigned count = have - keep;
     void **blocks = heap_lift(heap, class_index, keep, copy);
-    if (heap_passes_on(heap, class_index) && transfer_give(heap, class_index, blocks, count))
+    bool passed = heap_passes_on(heap, class_index) && transfer_give(heap, class_index, blocks, count);
+    if (!passed)
+        heap_put(heap, class_index, blocks, count);
+    if (UNLIKELY(mends))
+        heap_mend_stack(heap, class_index);
+    if (passed)
         return;
-    heap_put(heap, class_index, blocks, count);
     own->flush_streak += own->flush_streak < UINT8_MAX;
     if (own->flush_streak % STACK_SHRINK_FLUSHES == 0)
         heap_flatten_stack(heap, class_index);

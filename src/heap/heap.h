@@ -42,6 +42,7 @@ struct heap_class {
     uint8_t flush_streak;    // flushes since the last refill
     uint8_t idle_blocks;     // blocks in the stack when last looked at
     uint8_t visit_blocks;    // and when last visited, while idle
+    bool is_cut;             // a visitor took the lower part of the stack; see heap_mend_stack
     bool passes_on;          // of a held class: this thread frees many blocks of others
     bool fresh_drained;      // `fresh` was searched and this thread has put nothing back since
 };
@@ -182,6 +183,9 @@ INTERNAL void heap_adopt_orphan(void);
 INTERNAL void heap_set_depth(struct heap *heap, unsigned class_index, unsigned depth);
 // After a refill, while the stack is empty: larger batches, then a deeper stack, where the budget has room.
 INTERNAL void heap_deepen_stack(struct heap *heap, unsigned class_index);
+// A stack that is empty, and in use again since it was cut: as deep as one begins, if the budget allows. Refills would
+// deepen it by and by, frees alone never.
+INTERNAL void heap_mend_stack(struct heap *heap, unsigned class_index);
 // In a phase of flushes, while the stack is empty: half the depth.
 INTERNAL void heap_flatten_stack(struct heap *heap, unsigned class_index);
 // Takes what a stack may hold that is empty: wholly from a large class, half of it from a small one.

@@ -113,6 +113,8 @@ static void *heap_refill_stack(struct heap *heap, unsigned class_index) {
     own->fall += own->fall < UINT16_MAX;
     if (own->parked != NULL)
         return heap_unpark(heap, class_index);
+    if (UNLIKELY(own->is_cut))
+        heap_mend_stack(heap, class_index);
     heap_deepen_stack(heap, class_index);
     unsigned want = own->batch;
     CHECK(want >= 1 && want <= own->depth);

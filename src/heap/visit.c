@@ -117,6 +117,7 @@ static bool take_lifted(const struct lifted *stack) {
     heap->granted_bytes -= stack->count * class_bytes(stack->class_index);
     store_relaxed(&own->depth, (uint8_t)depth);                    // read by others as a hint
     own->batch = own->batch > depth ? (uint8_t)depth : own->batch; // H4
+    own->is_cut = true;
     count_add(&own->counters.flushes, 1);
     count_add(&own->counters.flushed_blocks, stack->count);
     return true;

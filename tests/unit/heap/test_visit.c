@@ -108,6 +108,61 @@ static void a_blocked_threads_stacks_go_but_for_their_newest_blocks(void **state
         while_blocked(bytes, 4, expect_stack_to_go);
 }
 
+// ---- a thread whose stack was cut, and that is busy again
+
+static struct {
+    unsigned class_index;
+    void *given[FEW];     // to it
+    bool allocates;       // else it frees alone
+    unsigned begins_with; // the depth of a new stack
+    unsigned ends_with;
+} cut;
+
+static void *be_cut_and_work(void *unused) {
+    const struct heap_class *own = &heap_mine()->classes[cut.class_index];
+    void *mine[4];
+    (void)unused;
+    release(cut.given[0]);
+    cut.begins_with = own->depth;
+    allocate_many(cut.class_index, mine, 4);
+    release_many(mine, 4);
+    come_to(1);
+    wait_for_stage(2);
+    MUST(own->is_cut && own->depth < cut.begins_with);
+    if (cut.allocates)
+        allocate_many(cut.class_index, mine, 4);
+    release_many(&cut.given[1], FEW - 1);
+    if (cut.allocates)
+        release_many(mine, 4);
+    cut.ends_with = own->depth;
+    MUST(!own->is_cut && cut.ends_with <= STACK_MAX_DEPTH);
+    return NULL;
+}
+
+static void expect_depth_to_come_back(size_t bytes, bool allocates) {
+    pthread_t thread;
+    cut.class_index = class_of(bytes);
+    cut.allocates = allocates;
+    allocate_many(cut.class_index, cut.given, FEW);
+    come_to(0);
+    assert_int_equal(pthread_create(&thread, NULL, be_cut_and_work, NULL), 0);
+    wait_for_stage(1);
+    for (unsigned i = 0; i < 3; i++)
+        visit();
+    come_to(2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(cut.ends_with >= cut.begins_with);
+}
+
+// One that frees alone would pass on ever fewer blocks at a time.
+static void a_stack_that_was_cut_is_as_deep_as_a_new_one_once_it_is_used(void **state) {
+    (void)state;
+    expect_depth_to_come_back(600, false);
+    expect_depth_to_come_back(600, true);
+    expect_depth_to_come_back(3000, false);
+    expect_depth_to_come_back(3000, true);
+}
+
 static void expect_blocks_to_be_had(void) {
     void *mine[FEW];
     visit();
@@ -223,6 +278,7 @@ int main(void) {
         cmocka_unit_test(a_blocked_thread_gives_up_its_leases),
         cmocka_unit_test(a_blocked_threads_stacks_go_but_for_their_newest_blocks),
         cmocka_unit_test(what_was_taken_serves_other_threads),
+        cmocka_unit_test(a_stack_that_was_cut_is_as_deep_as_a_new_one_once_it_is_used),
         cmocka_unit_test(stacks_of_a_thread_in_a_sampling_window_are_let_be),
         cmocka_unit_test(idle_pages_of_a_class_that_nobody_uses_go_once),
         cmocka_unit_test(a_class_in_use_keeps_its_leases),
