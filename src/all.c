@@ -130,6 +130,8 @@
 
 #include "learn/publish.c"
 
+#include "learn/probe.c"
+
 #include "learn/observe.c"
 
 #include "learn/say.c"

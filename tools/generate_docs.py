@@ -209,7 +209,8 @@ began, `batches` those moved so far, `stacked_bytes` all free blocks that thread
 `learn_look_ns` is what looks took from their first line to their last, changes of classes included, as processor time of their
 threads (by the clock in a process that has confined itself, where the system can't be asked); and the opening of sampling windows.
 Not in it, since no clock is read there: what the calls inside a window take more than others (`learn_windows` of 512 calls
-each), and the looks at the clock themselves, one in 32 slow calls.
+each), and the looks at the clock themselves, one in 32 slow calls,
+or in up to 512 where they are many.
 
 Where something is learned ([policy.md](policy.md)), `short_lived_permille` says how many of a thousand bytes that were asked for
 in sampling windows were freed again within 256 calls of their thread, and `lifetimes` has a row for each kind of size, two kinds a
@@ -260,15 +261,16 @@ asks for in the first half of its window: those that it frees within 256 calls a
 
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
 that has to be faulted in again, a page purged, and a MiB held for a second, which is worth what the option `memory_price`
-says: what is learned is leaner the higher that is, and faster the lower. At its default a GiB is worth half a processor.
+says: what is learned is leaner the higher that is, and faster the lower. At its default a GiB is worth half a processor. What
+a page costs is measured where the program runs, now and then (`learn/probe.h`): machines differ by four times.
 
 | what | how it is decided | code |
 |---|---|---|
 | **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer, and down to the default where they are few, or cost less than what it does that other classes find no stack for lack of budget. The budget of all is doubled by the same rule, where stacks are denied for lack of it or hardly any is left, for 150 milliseconds without a break, while stacks really hold less than a quarter of what is in use; it is doubled for the next run, too, where it was most of the time that it mattered | `policy/depths.h` |
 | **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while few blocks of the old class would stand beside it: while it grows, or once hardly any are left; else in its next run | `policy/classes.h` |
 | **site rules**: from which size on the blocks of one call have mappings of their own; in mode research alone | the busiest calls, one after the other, play thresholds beside the default in paired windows (UCB1); adopted is what is 8 % better three times in a row, then the call rests for 180 seconds. A rule of the file stays | `policy/ucb.h` |
-| how much free memory is held, and how long | what came, went and came again within the time for which holding costs as much as faulting in (0.46 seconds at the default price) is held for four times as long as that took, and 0.46 seconds at most; how far use went up and down between two looks is known exactly. The next run begins with what this one had better held all the time | `policy/rises.h`, `policy/retention.h` |
-| when other free memory goes | a MiB or more goes after an eighth of that time, or where much of it came back after up to all of it, when a thread looks. Once 8 MiB have been free for twice that time, a second, a helper thread does it as well, where nobody looks; later runs have the thread (`purge_delay`) if the program slept | `policy/retention.h`, `heap/helper.h` |
+| how much free memory is held, and how long | what came, went and came again within the time for which holding costs as much as faulting in (0.46 seconds at the default price where a fault takes 0.7 microseconds, more where it is dearer) is held for four times as long as that took, and for that time at most; how far use went up and down between two looks is known exactly. The next run begins with what this one had better held all the time | `policy/rises.h`, `policy/retention.h` |
+| when other free memory goes | a MiB or more goes after an eighth of that time, or where much of it came back after up to all of it, when a thread looks. Once 8 MiB have been free for twice that time, a helper thread does it as well, where nobody looks; later runs have the thread (`purge_delay`) if the program slept | `policy/retention.h`, `heap/helper.h` |
 | what threads hold and do not use | where other free memory goes, at most ten times a second: slabs that a thread has leased, and all but the newest of the blocks in its stack, of a class that it has not used since the last time; of blocked threads, too. And the idle pages of classes that nobody uses any more | `heap/visit.h` |
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | own mappings for blocks above 1 MiB (`big_threshold`), in the next run | from the smallest of their sizes on, where these lie within a doubling and up to eight calls ask for them: then the cache serves each request with each block that was freed | `policy/spread.h` |

@@ -19,6 +19,8 @@ void learning_fill(const struct learn_told *told, struct hakmem_stats *full) {
                        told->history.reasons[EVOLUTION_OTHER];
     full->learn_windows = told->windows;
     full->learn_seen_blocks = told->seen_blocks;
+    full->learn_fault_ns = told->page.fault_ns;
+    full->learn_purge_ns = told->page.purge_ns;
 }
 
 // --- Decisions in force ----------------------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ struct field {
     uint64_t value;
 };
 
-#define FIELDS_MOST 39
+#define FIELDS_MOST 41
 
 static unsigned list_fields(const struct hakmem_stats *full, struct field *fields) {
     const struct field all[] = {
@@ -185,6 +185,8 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"learn_anew", full->learn_anew},
         {"learn_windows", full->learn_windows},
         {"learn_seen_blocks", full->learn_seen_blocks},
+        {"learn_fault_ns", full->learn_fault_ns},
+        {"learn_purge_ns", full->learn_purge_ns},
     };
     _Static_assert(COUNT_OF(all) <= FIELDS_MOST, "there is room for all");
     memcpy(fields, all, sizeof all);

@@ -156,7 +156,7 @@ void decide_hold(const struct observation *seen) {
         .retained_bytes = seen->retained_bytes,
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,
-        .hold_ns = retention_ns(options.memory_price),
+        .hold_ns = retention_ns(&seen->page, options.memory_price),
         .due_ns = seen->due_ns,
         .busy_ns = seen->busy_ns * LEARN_HASTE,
     };

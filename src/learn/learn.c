@@ -1,6 +1,7 @@
 // The learner: one for the process, run by whichever thread comes by when a look is due.
 #include "learn/learn.h"
 
+#include "base/bits.h"
 #include "heap/helper.h"
 #include "heap/sampling.h"
 #include "learn/cycle.h"
@@ -9,6 +10,7 @@
 #include "learn/history.h"
 #include "learn/observe.h"
 #include "learn/parts.h"
+#include "learn/probe.h"
 #include "learn/publish.h"
 #include "policy/budget.h"
 #include "policy/modes.h"
@@ -212,11 +214,12 @@ static void collapse_some(uint64_t now_ns) {
 // Whether it is time for what lies idle to go. What that takes is the price of less memory, as where memory is freed:
 // it does not count as learning.
 static bool is_idle_due(uint64_t now_ns) {
-    uint64_t hold_ns = retention_ns(options.memory_price), delay_ns = retention_idle_ns(hold_ns);
+    uint64_t hold_ns = retention_ns(&learner.seen.page, options.memory_price);
+    uint64_t delay_ns = retention_idle_ns(hold_ns);
     bool goes = decide_lets_idle_go();
     struct helper_idle wanted = {
         .hold_ms = hold_ns / LEARN_HASTE / MS_NS,
-        .back_bytes = retention_idle_back_bytes(hold_ns),
+        .back_bytes = retention_idle_back_bytes(&learner.seen.page, hold_ns),
     };
     if (goes) {
         size_t delay = delay_ns / LEARN_HASTE / MS_NS;
@@ -239,7 +242,8 @@ static void see(uint64_t now_ns) {
 static void look(uint64_t began_ns) {
     if (learner.process != os_process_id())
         begin_child_life(began_ns);
-    learner.looks++;
+    if (bits_count(++learner.looks) == 1) // ever more rarely
+        probe_measure();
     see(began_ns);
     bool soon = false;
     if (cycle_learns() && decide_step(&learner.seen, &soon)) {
@@ -371,5 +375,6 @@ void learn_tell(struct learn_told *told) {
     uint64_t windows_ns = load_relaxed(&opened_windows_ns) - learner.windows_ns_before;
     told->look_ns = (learner.looks_ns + learner.collapse.spent_ns + windows_ns) / LEARN_HASTE;
     told->seen_blocks = count_seen() - learner.seen_before;
+    told->page = learner.seen.page;
     history_copy(&told->history, &learner.history);
 }

@@ -21,6 +21,7 @@ struct learn_told {
     uint64_t changes;     // looks that decided something
     uint64_t windows;     // sampling windows opened
     uint64_t seen_blocks; // asked for in them
+    struct cost_page page;
     struct history history;
 };
 

@@ -6,7 +6,7 @@
 #include "big/cache.h"
 #include "heap/registry.h"
 #include "heap/transfer.h"
-#include "policy/cost.h"
+#include "learn/probe.h"
 #include "region/runs.h"
 #include "sys/options.h"
 #include "sys/os.h"
@@ -63,6 +63,7 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->grown_blocks = load_relaxed(&observed_grown_blocks);
     seen->grown_bytes = load_relaxed(&observed_grown_bytes);
     seen->faults = may_ask ? os_count_faults() : 0;
+    seen->page = probe_cost();
 }
 
 static uint64_t observed_batches(const struct observation *seen, unsigned class_index) {
@@ -88,6 +89,7 @@ double observed_cost(const struct observation *seen, const struct observation *b
     }
     bool faults_known = seen->faults != 0 && before->faults != 0;
     past.price = options.memory_price;
+    past.page = seen->page;
     past.elapsed_ns = seen->now_ns - before->now_ns;
     past.big_ns = seen->big_ns - before->big_ns;
     past.faults =

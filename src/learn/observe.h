@@ -3,6 +3,7 @@
 #define LEARN_OBSERVE_H
 
 #include "heap/heap.h"
+#include "policy/cost.h"
 #include "policy/rises.h"
 #include "policy/spread.h"
 
@@ -35,6 +36,7 @@ struct observation {
     uint64_t big_ns;       // spent in them
     uint64_t grown_blocks; // that realloc moved for a small step
     uint64_t grown_bytes;  // which it copied
+    struct cost_page page; // as far as it was measured
     struct observed_class classes[CLASS_END];
 };
 

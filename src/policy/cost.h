@@ -3,8 +3,8 @@
 //
 //     batches moved by the cold path * (COST_BATCH_NS + COST_PAGE_NS per page of the block)
 //   + time spent in calls for big blocks
-//   + page faults, or where the system does not say pages that were purged and used again, * COST_FAULT_NS
-//   + pages purged * COST_PURGE_NS
+//   + page faults, or where the system does not say pages that were purged and used again, * what one costs
+//   + pages purged * what one costs
 //   + MiB resident that no block in use accounts for * the price of a MiB held for a second (option memory_price)
 //
 // What of it is time and what is memory is weighed by the last price: it says for how much processor time a MiB is
@@ -13,6 +13,14 @@
 #define POLICY_COST_H
 
 #include "base/tuning.h"
+
+// What a page costs that goes back to the system, and comes again: on this machine, as far as it was measured. Twice or
+// four times as much is nothing unusual, where a hypervisor takes part or other processors must hear of it.
+struct cost_page {
+    uint64_t fault_ns; // with its zeroed page
+    uint64_t purge_ns; // its share of a system call
+};
+#define COST_PAGE_DEFAULT ((struct cost_page){COST_FAULT_NS, COST_PURGE_NS})
 
 // What happened in a window.
 struct cost_seen {
@@ -24,7 +32,15 @@ struct cost_seen {
     uint64_t purged_bytes;
     size_t idle_bytes; // at its end: resident, and in no block in use
     size_t price;      // of a MiB held for a second, ns
+    struct cost_page page;
 };
+
+// The middle one of so many measurements, at least one; of two the cheaper one.
+INTERNAL struct cost_page cost_page_middle(const struct cost_page *pages, unsigned count);
+// Of a MiB that goes back and comes again.
+ALWAYS_INLINE uint64_t cost_of_mib_ns(const struct cost_page *page) {
+    return (page->fault_ns + page->purge_ns) * (MIB / PAGE_LEAST_BYTES);
+}
 
 // The price of one batch.
 INTERNAL uint64_t cost_of_batch_ns(uint32_t block_bytes);

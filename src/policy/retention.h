@@ -7,9 +7,9 @@
 #ifndef POLICY_RETENTION_H
 #define POLICY_RETENTION_H
 
+#include "policy/cost.h"
 #include "policy/rises.h"
 
-#define RETENTION_MIB_NS ((uint64_t)(COST_FAULT_NS + COST_PURGE_NS) * (MIB / 4096))
 #define RETENTION_LEVELS 128
 // Parts (1/N) of the time for which holding costs as much as faulting in: what nobody took for so long goes already if
 // it did not come again before. And so many times as long something is retained that is worth a thread, which goes on
@@ -54,8 +54,8 @@ struct retention_choice {
 };
 
 // How long holding memory costs as much as faulting it in again, at that price of a MiB for a second, ns.
-ALWAYS_INLINE uint64_t retention_ns(size_t price) {
-    return RETENTION_MIB_NS * SECOND_NS / price;
+ALWAYS_INLINE uint64_t retention_ns(const struct cost_page *page, size_t price) {
+    return cost_of_mib_ns(page) * SECOND_NS / price;
 }
 
 // How long nobody may take memory that has not come again yet, to begin with: most of what is freed and not taken soon
@@ -65,8 +65,8 @@ ALWAYS_INLINE uint64_t retention_idle_ns(uint64_t hold_ns) {
 }
 
 // How much may go and come back within hold_ns, by what that costs.
-ALWAYS_INLINE size_t retention_idle_back_bytes(uint64_t hold_ns) {
-    return hold_ns / RETENTION_MIB_NS * MIB / RETENTION_BACK_SHARE;
+ALWAYS_INLINE size_t retention_idle_back_bytes(const struct cost_page *page, uint64_t hold_ns) {
+    return hold_ns * KIB / cost_of_mib_ns(page) * KIB / RETENTION_BACK_SHARE;
 }
 
 // How many such times it really is, by what comes back: where half of what went within hold_ns did, whoever saw it rise

@@ -32,6 +32,7 @@ static void learn_something(void) {
     told.changes = 3;
     told.windows = 9;
     told.seen_blocks = 9 * SAMPLE_CALLS;
+    told.page = (struct cost_page){1600, 300};
     for (unsigned i = 0; i < COUNT_OF(life); i++)
         history_note_change(&told.history, (i + 1) * SECOND_NS / 10, &life[i]);
     history_note(&told.history, &row);
@@ -74,6 +75,8 @@ static void figures_are_filled(void **state) {
     assert_int_equal(full.learn_anew, 2);
     assert_int_equal(full.learn_windows, 9);
     assert_int_equal(full.learn_seen_blocks, 9 * SAMPLE_CALLS);
+    assert_int_equal(full.learn_fault_ns, 1600);
+    assert_int_equal(full.learn_purge_ns, 300);
 }
 
 static void the_history_is_told_with_states_reasons_and_ratings(void **state) {

@@ -15,6 +15,7 @@ UNUSED static void begin(void) {
     MUST(heap_process_start());
     heap_default_snapshot(&base);
     seen.now_ns = SECOND_NS;
+    seen.page = COST_PAGE_DEFAULT;
     seen.threads = 1;
     seen.in_use_bytes = 64 * MIB;
     decide_start(&base, DECIDE_USUAL, seen.now_ns);

@@ -15,6 +15,7 @@ static void begin(void) {
     heap_default_snapshot(&base);
     base.thread_bytes = OLD_BYTES;
     seen.now_ns = SECOND_NS;
+    seen.page = COST_PAGE_DEFAULT;
     decide_start(&base, DECIDE_USUAL, seen.now_ns);
     cycle_start(seen.now_ns);
 }

@@ -206,10 +206,10 @@ static void memory_that_is_needed_again_is_held(void **state) {
 static void stop_refaulting(void *unused) {
     (void)unused;
     refault(NULL);
-    seen.now_ns += retention_ns(COST_MIB_SECOND_NS) / 2;
+    seen.now_ns += retention_ns(&seen.page, COST_MIB_SECOND_NS) / 2;
     decide_hold(&seen);
     MUST(decided.allowance_least == 40 * MIB); // it may come again
-    seen.now_ns += retention_ns(COST_MIB_SECOND_NS);
+    seen.now_ns += retention_ns(&seen.page, COST_MIB_SECOND_NS);
     decide_hold(&seen);
     MUST(decided.allowance_least == 0);
 }

@@ -223,6 +223,7 @@ static void fewer_faults_than_before_are_none(void **state) {
     (void)state;
     before.now_ns = SECOND_NS;
     after.now_ns = 2 * SECOND_NS;
+    after.page = COST_PAGE_DEFAULT;
     before.faults = 1000000;
     after.faults = 5;
     assert_true(observed_cost(&after, &before) == 0);

@@ -18,6 +18,7 @@ static void begin_test(void) {
     for (unsigned i = 0; i < SITES; i++)
         sites[i] = (uintptr_t)begin_test + 1 + i;
     seen.now_ns = SECOND_NS;
+    seen.page = COST_PAGE_DEFAULT;
 }
 
 static size_t rule_of_site(unsigned site) {

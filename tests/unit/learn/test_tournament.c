@@ -15,6 +15,7 @@ static int start(void **state) {
     tournament_start();
     memset(&seen, 0, sizeof seen);
     seen.now_ns = SECOND_NS;
+    seen.page = COST_PAGE_DEFAULT;
     snapshot_default(&decided);
     return 0;
 }

@@ -5,7 +5,8 @@
 
 enum { SMALL = 5, LARGE = 80 };
 static const uint32_t class_bytes[CLASS_END] = {[CLASS_NONE] = 1, [SMALL] = 80, [LARGE] = 65536};
-static const struct cost_seen nothing = {.elapsed_ns = SECOND_NS, .price = COST_MIB_SECOND_NS};
+static const struct cost_seen nothing = {
+    .elapsed_ns = SECOND_NS, .price = COST_MIB_SECOND_NS, .page = COST_PAGE_DEFAULT};
 
 static double cost_of(struct cost_seen seen) {
     return cost_of_window(&seen, class_bytes);
@@ -43,6 +44,28 @@ static void faults_and_purges_have_their_price_by_page(void **state) {
     assert_true(is_near(cost_of(seen), 5.0 * COST_FAULT_NS));
     seen.purged_bytes = 7 * PAGE_LEAST_BYTES;
     assert_true(is_near(cost_of(seen), 5.0 * COST_FAULT_NS + 7.0 * COST_PURGE_NS));
+}
+
+static void what_a_page_costs_is_taken_as_it_was_measured(void **state) {
+    struct cost_seen seen = nothing;
+    (void)state;
+    seen.page = (struct cost_page){5000, 30};
+    seen.faults = 2;
+    seen.purged_bytes = 3 * PAGE_LEAST_BYTES;
+    assert_true(is_near(cost_of(seen), 2.0 * 5000 + 3.0 * 30));
+    assert_int_equal(cost_of_mib_ns(&seen.page), 256 * 5030);
+}
+
+static void the_middle_of_measurements_counts(void **state) {
+    const struct cost_page one = {800, 100}, two = {1600, 300}, odd = {20000, 20000};
+    const struct cost_page orders[][3] = {{one, two, odd}, {odd, one, two}, {two, odd, one}, {odd, two, one}};
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(orders); i++)
+        assert_int_equal(cost_page_middle(orders[i], 3).fault_ns, two.fault_ns);
+    assert_int_equal(cost_page_middle(&odd, 1).purge_ns, odd.purge_ns);
+    const struct cost_page pair[] = {two, one}, same[] = {one, one, odd};
+    assert_int_equal(cost_page_middle(pair, 2).fault_ns, one.fault_ns);
+    assert_int_equal(cost_page_middle(same, 3).fault_ns, one.fault_ns);
 }
 
 static void page_faults_that_the_system_counts_cost_as_much(void **state) {
@@ -104,6 +127,8 @@ int main(void) {
         cmocka_unit_test(no_time_costs_nothing),
         cmocka_unit_test(batches_have_their_price_by_size),
         cmocka_unit_test(faults_and_purges_have_their_price_by_page),
+        cmocka_unit_test(the_middle_of_measurements_counts),
+        cmocka_unit_test(what_a_page_costs_is_taken_as_it_was_measured),
         cmocka_unit_test(page_faults_that_the_system_counts_cost_as_much),
         cmocka_unit_test(time_in_calls_for_big_blocks_is_time),
         cmocka_unit_test(idle_memory_has_its_price_by_time),

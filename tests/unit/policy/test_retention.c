@@ -6,8 +6,9 @@
 #include "policy/snapshot.h"
 
 #define PRICE 20000 // so that holding costs as much as faulting in after about ten seconds
-#define RETENTION_NS retention_ns(PRICE)
+#define RETENTION_NS retention_ns(&page, PRICE)
 
+static const struct cost_page page = COST_PAGE_DEFAULT;
 static struct retention state_now;
 static struct retention_seen seen;
 static struct retention_choice choice;
@@ -45,7 +46,7 @@ static void burst(size_t low, size_t high) {
 
 static void memory_is_held_for_less_than_a_second(void **state) {
     (void)state; // a fault costs what holding its page for about half a second does
-    assert_in_range(retention_ns(COST_MIB_SECOND_NS), SECOND_NS / 4, SECOND_NS);
+    assert_in_range(retention_ns(&page, COST_MIB_SECOND_NS), SECOND_NS / 4, SECOND_NS);
     assert_in_range(RETENTION_NS, 5 * SECOND_NS, 20 * SECOND_NS);
 }
 
@@ -284,8 +285,8 @@ static void a_child_has_not_slept(void **state) {
 
 static void what_memory_is_worth_says_how_long_it_is_held(void **state) {
     (void)state;
-    assert_int_equal(retention_ns(2 * PRICE), RETENTION_NS / 2);
-    seen.hold_ns = retention_ns(100 * PRICE); // a tenth of a second
+    assert_int_equal(retention_ns(&page, 2 * PRICE), RETENTION_NS / 2);
+    seen.hold_ns = retention_ns(&page, 100 * PRICE); // a tenth of a second
     look(0, 10 * MIB);
     burst(10 * MIB, 60 * MIB);
     burst(10 * MIB, 60 * MIB);
@@ -298,7 +299,7 @@ static void a_delay_is_one_that_the_mechanism_takes(void **state) {
     size_t delays[] = {decision_rows[DECISION_purge_delay].most, 1};
     for (unsigned i = 0; i < 2; i++) {
         begin(state);
-        seen.hold_ns = retention_ns(prices[i]);
+        seen.hold_ns = retention_ns(&page, prices[i]);
         seen.retained_bytes = 8 * MIB;
         look(0, 10 * MIB);
         look(seen.hold_ns * RETENTION_HELPER_TIMES + 1, 10 * MIB);
