@@ -209,8 +209,7 @@ began, `batches` those moved so far, `stacked_bytes` all free blocks that thread
 `learn_look_ns` is what looks took from their first line to their last, changes of classes included, as processor time of their
 threads (by the clock in a process that has confined itself, where the system can't be asked); and the opening of sampling windows.
 Not in it, since no clock is read there: what the calls inside a window take more than others (`learn_windows` of 512 calls
-each), and the looks at the clock themselves, one in 32 slow calls,
-or in up to 512 where they are many.
+each), and the looks at the clock themselves, one in 32 slow calls.
 
 Where something is learned ([policy.md](policy.md)), `short_lived_permille` says how many of a thousand bytes that were asked for
 in sampling windows were freed again within 256 calls of their thread, and `lifetimes` has a row for each kind of size, two kinds a
