@@ -288,7 +288,7 @@ sites](proof/adversarial.md), and [real programs](proof/programs.md). Each page 
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
 one formula, and keeps what is not worse. FROZEN decides nothing but how much memory to hold; it looks whether slow calls have become slower (their 99th
-percentile, by the P2 estimator), all costs half as much again, or other sizes are asked for, and goes back to LEARN when they are for
+percentile, by the P2 estimator, than in any of its first four windows), all costs half as much again, or other sizes are asked for, and goes back to LEARN when they are for
 three windows. In LEARN other sizes for two windows are a new phase of the program, whose beginning is looked at often again. Windows are
 50 ms when a state begins and 2 s at most. A fork child goes on with what its parent had decided, in LEARN, and by what it does itself:
 to the file it is a run of its own.

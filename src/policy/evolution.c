@@ -8,11 +8,12 @@
 #define LEARN_LEAST_WINDOWS 6           // before anything is frozen
 #define LEARN_MOST_WINDOWS 64           // and then it is, however it moves: what was decided is tried as it is
 #define STABLE_WINDOWS 3                // in a row without a decision
-#define P99_STABLE 0.10                 // differs by so much from window to window at most
+#define P99_STABLE 0.25                 // differs by so much from window to window at most
 #define CANARY_PAIRS 6
 #define CANARY_WINS 3    // pairs in which what was decided must not be worse
 #define WORSE_SHARE 0.01 // by which a window counts as worse
-#define P99_WORSE 1.20   // FROZEN: so much worse than when it was frozen
+#define P99_WORSE 1.20   // FROZEN: so much worse than it was in any of the first windows
+#define P99_WINDOWS 4    // of them
 #define COST_WORSE 1.50  // and so much dearer, by at least so many nanoseconds a second
 #define COST_LEAST 1e7
 #define WORSE_WINDOWS 3    // in a row
@@ -118,10 +119,11 @@ static enum evolution_act step_canary(struct evolution *state, const struct evol
 }
 
 static enum evolution_act step_frozen(struct evolution *state, const struct evolution_window *window) {
-    bool is_worse = state->p99_ns > 0 && window->p99_ns > state->p99_ns * P99_WORSE;
+    bool is_first = state->windows <= P99_WINDOWS;
+    bool is_worse = !is_first && state->p99_ns > 0 && window->p99_ns > state->p99_ns * P99_WORSE;
     bool is_dear = state->cost > 0 && window->cost > state->cost * COST_WORSE + COST_LEAST;
     bool is_other = has_other_sizes(state, window);
-    if (state->p99_ns == 0)
+    if (window->p99_ns > state->p99_ns && (is_first || state->p99_ns == 0))
         state->p99_ns = window->p99_ns;
     if (state->cost == 0)
         state->cost = window->cost;

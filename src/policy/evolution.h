@@ -64,7 +64,7 @@ struct evolution {
     uint64_t window_ns;             // when the current window began
     unsigned windows;               // of the state
     unsigned stable;                // in a row, in LEARN; or that were worse in a row, in FROZEN
-    double p99_ns;                  // to compare with: of the window before, or when it was frozen
+    double p99_ns;                  // to compare with: of the window before, or the highest since it was frozen
     double old_cost;                // of the pair's first window
     double cost;                    // when it was frozen; 0: not known
     unsigned others;                // windows with other sizes in a row, in LEARN
