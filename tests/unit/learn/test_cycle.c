@@ -137,7 +137,7 @@ static void what_is_better_stays(void **state) {
 static void become_slow(void *unused) {
     (void)unused;
     decide_nothing(NULL);
-    windows(2, 1000);
+    windows(4, 1000); // what is usual
     one_window(0, 1500);
     windows(3, 1000); // a window's calls are forgotten at its end
     MUST(!cycle_learns());
