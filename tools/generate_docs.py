@@ -261,7 +261,7 @@ asks for in the first half of its window: those that it frees within 256 calls a
 Everything is weighed in one currency, nanoseconds of processor time (`src/policy/cost.h`): a batch of blocks moved, a page
 that has to be faulted in again, a page purged, and a MiB held for a second, which is worth what the option `memory_price`
 says: what is learned is leaner the higher that is, and faster the lower. At its default a GiB is worth half a processor. What
-a page costs is measured where the program runs, now and then (`learn/probe.h`): machines differ by four times.
+a page costs is measured where the program runs, now and then (`learn/probe.h`): machines differ by two to three times.
 
 | what | how it is decided | code |
 |---|---|---|

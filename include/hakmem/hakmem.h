@@ -95,8 +95,8 @@ struct hakmem_stats {
     uint64_t learn_anew;        // times that a change of the program ended FROZEN
     uint64_t learn_windows;     // sampling windows opened
     uint64_t learn_seen_blocks; // requests whose sizes were seen in sampling windows
-    uint64_t learn_fault_ns;    // a page fault with its zeroed page, as it was measured
-    uint64_t learn_purge_ns;    // and a page that is given back, in a call for 128 KiB
+    uint64_t learn_fault_ns;    // that a page fault takes, with its zeroed page, per 4 KiB
+    uint64_t learn_purge_ns;    // and giving 4 KiB back, in a call for 32 pages
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.

@@ -289,8 +289,8 @@
 #define LIVES_CALLS (SAMPLE_CALLS / 2)
 #define LIVES_MOST (SAMPLE_CALLS - LIVES_CALLS)
 // One currency for all decisions: nanoseconds of processor time. A page fault with its zeroed page, a purged page (its
-// share of a system call), a batch moved by the cold path, and holding one MiB for a second: a GiB held costs half a
-// processor, about what those pay who rent both together by memory (docs/decisions/0023).
+// share of a system call), until both are measured, a batch moved by the cold path, and holding one MiB for a second: a
+// GiB held costs half a processor, about what those pay who rent both together by memory (docs/decisions/0023).
 #define COST_FAULT_NS 700
 #define COST_PURGE_NS 200
 #define COST_BATCH_NS 1500

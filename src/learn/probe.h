@@ -1,5 +1,5 @@
 // What a page costs that goes back to the system and comes again: measured where the program runs. Machines differ by
-// four times and more (docs/decisions/0030), and what memory is worth holding for follows from it.
+// two to three times (docs/decisions/0030), and how long memory is worth holding follows from it.
 #ifndef LEARN_PROBE_H
 #define LEARN_PROBE_H
 

@@ -14,8 +14,8 @@
 
 #include "base/tuning.h"
 
-// What a page costs that goes back to the system, and comes again: on this machine, as far as it was measured. Twice or
-// four times as much is nothing unusual, where a hypervisor takes part or other processors must hear of it.
+// What a page costs that goes back to the system, and comes again: on this machine, as far as it was measured. It is
+// more where a hypervisor takes part, or other processors must hear of it.
 struct cost_page {
     uint64_t fault_ns; // with its zeroed page
     uint64_t purge_ns; // its share of a system call

@@ -206,6 +206,7 @@ static void memory_that_is_needed_again_is_held(void **state) {
 static void stop_refaulting(void *unused) {
     (void)unused;
     refault(NULL);
+    seen.page.fault_ns *= 4; // worth holding for longer
     seen.now_ns += retention_ns(&seen.page, COST_MIB_SECOND_NS) / 2;
     decide_hold(&seen);
     MUST(decided.allowance_least == 40 * MIB); // it may come again

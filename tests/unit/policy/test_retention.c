@@ -285,7 +285,11 @@ static void a_child_has_not_slept(void **state) {
 
 static void what_memory_is_worth_says_how_long_it_is_held(void **state) {
     (void)state;
+    const struct cost_page dear = {2 * COST_FAULT_NS, 2 * COST_PURGE_NS};
     assert_int_equal(retention_ns(&page, 2 * PRICE), RETENTION_NS / 2);
+    assert_int_equal(retention_ns(&dear, PRICE), 2 * RETENTION_NS);
+    assert_int_equal(retention_idle_back_bytes(&dear, RETENTION_NS),
+                     retention_idle_back_bytes(&page, RETENTION_NS) / 2);
     seen.hold_ns = retention_ns(&page, 100 * PRICE); // a tenth of a second
     look(0, 10 * MIB);
     burst(10 * MIB, 60 * MIB);
