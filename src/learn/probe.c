@@ -6,13 +6,12 @@
 #define PROBE_PAGES 32u   // a typical purge: 128 KiB in one call
 #define PROBE_LEAST_NS 20 // of either; a clock that does not move would say 0
 #define PROBE_MOST_NS 20000
-#define PROBES_KEPT 3 // so that a single odd one says nothing
 
 static struct {
     unsigned char *pages; // NULL: none yet
-    struct cost_page last[PROBES_KEPT];
-    unsigned count; // so far
-} probe;
+    struct cost_page last[3];
+    unsigned count; // of measurements so far
+} probe = {.last = {COST_PAGE_INITIAL, COST_PAGE_INITIAL, COST_PAGE_INITIAL}};
 
 static uint64_t probe_bounded(uint64_t ns) {
     return ns < PROBE_LEAST_NS ? PROBE_LEAST_NS : ns < PROBE_MOST_NS ? ns : PROBE_MOST_NS;
@@ -37,13 +36,15 @@ void probe_measure(void) {
     uint64_t end = clock_ns();
     if (!purged)
         return; // memory is locked
-    probe.last[probe.count++ % PROBES_KEPT] = (struct cost_page){
+    struct cost_page page = {
         .fault_ns = probe_bounded((middle - begin) / (PROBE_PAGES - 1) / parts),
         .purge_ns = probe_bounded((end - middle) / PROBE_PAGES / parts),
     };
+    for (unsigned i = 0; i < (probe.count == 0 ? 3u : 1u); i++) // there is no other than the first one yet
+        probe.last[(probe.count + i) % 3] = page;
+    probe.count++;
 }
 
 struct cost_page probe_cost(void) {
-    unsigned kept = probe.count < PROBES_KEPT ? probe.count : PROBES_KEPT;
-    return kept == 0 ? COST_PAGE_DEFAULT : cost_page_middle(probe.last, kept);
+    return cost_page_middle(probe.last);
 }

@@ -5,21 +5,16 @@ uint64_t cost_of_batch_ns(uint32_t block_bytes) {
     return COST_BATCH_NS + (uint64_t)block_bytes / PAGE_LEAST_BYTES * COST_PAGE_NS;
 }
 
-static unsigned cheaper_than(const struct cost_page *pages, unsigned count, uint64_t mib_ns, bool or_equal) {
-    unsigned cheaper = 0;
-    for (unsigned i = 0; i < count; i++)
-        cheaper += cost_of_mib_ns(&pages[i]) < mib_ns + or_equal;
-    return cheaper;
+static uint64_t middle_of(uint64_t one, uint64_t two, uint64_t three) {
+    uint64_t less = one < two ? one : two, more = one < two ? two : one;
+    return three < less ? less : three < more ? three : more;
 }
 
-struct cost_page cost_page_middle(const struct cost_page *pages, unsigned count) {
-    unsigned middle = (count - 1) / 2, i = 0;
-    for (; i + 1 < count; i++) {
-        uint64_t mib_ns = cost_of_mib_ns(&pages[i]);
-        if (cheaper_than(pages, count, mib_ns, false) <= middle && cheaper_than(pages, count, mib_ns, true) > middle)
-            break;
-    }
-    return pages[i];
+struct cost_page cost_page_middle(const struct cost_page pages[3]) {
+    return (struct cost_page){
+        .fault_ns = middle_of(pages[0].fault_ns, pages[1].fault_ns, pages[2].fault_ns),
+        .purge_ns = middle_of(pages[0].purge_ns, pages[1].purge_ns, pages[2].purge_ns),
+    };
 }
 
 double cost_of_window(const struct cost_seen *seen, const uint32_t *class_bytes) {

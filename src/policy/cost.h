@@ -20,7 +20,9 @@ struct cost_page {
     uint64_t fault_ns; // with its zeroed page
     uint64_t purge_ns; // its share of a system call
 };
-#define COST_PAGE_DEFAULT ((struct cost_page){COST_FAULT_NS, COST_PURGE_NS})
+#define COST_PAGE_INITIAL \
+    { COST_FAULT_NS, COST_PURGE_NS }
+#define COST_PAGE_DEFAULT ((struct cost_page)COST_PAGE_INITIAL)
 
 // What happened in a window.
 struct cost_seen {
@@ -35,8 +37,8 @@ struct cost_seen {
     struct cost_page page;
 };
 
-// The middle one of so many measurements, at least one; of two the cheaper one.
-INTERNAL struct cost_page cost_page_middle(const struct cost_page *pages, unsigned count);
+// What is in the middle of three measurements: a single odd one says nothing.
+INTERNAL struct cost_page cost_page_middle(const struct cost_page pages[3]);
 // Of a MiB that goes back and comes again.
 ALWAYS_INLINE uint64_t cost_of_mib_ns(const struct cost_page *page) {
     return (page->fault_ns + page->purge_ns) * (MIB / PAGE_LEAST_BYTES);

@@ -56,16 +56,17 @@ static void what_a_page_costs_is_taken_as_it_was_measured(void **state) {
     assert_int_equal(cost_of_mib_ns(&seen.page), 256 * 5030);
 }
 
-static void the_middle_of_measurements_counts(void **state) {
-    const struct cost_page one = {800, 100}, two = {1600, 300}, odd = {20000, 20000};
-    const struct cost_page orders[][3] = {{one, two, odd}, {odd, one, two}, {two, odd, one}, {odd, two, one}};
+static void the_middle_of_three_measurements_counts(void **state) {
+    const struct cost_page one = {800, 300}, two = {1600, 100}, odd = {20000, 20000}; // middle: 1600 and 300
+    const struct cost_page orders[][3] = {{one, two, odd}, {one, odd, two}, {two, one, odd},
+                                          {two, odd, one}, {odd, one, two}, {odd, two, one}};
     (void)state;
-    for (unsigned i = 0; i < COUNT_OF(orders); i++)
-        assert_int_equal(cost_page_middle(orders[i], 3).fault_ns, two.fault_ns);
-    assert_int_equal(cost_page_middle(&odd, 1).purge_ns, odd.purge_ns);
-    const struct cost_page pair[] = {two, one}, same[] = {one, one, odd};
-    assert_int_equal(cost_page_middle(pair, 2).fault_ns, one.fault_ns);
-    assert_int_equal(cost_page_middle(same, 3).fault_ns, one.fault_ns);
+    for (unsigned i = 0; i < COUNT_OF(orders); i++) {
+        assert_int_equal(cost_page_middle(orders[i]).fault_ns, 1600);
+        assert_int_equal(cost_page_middle(orders[i]).purge_ns, 300);
+    }
+    const struct cost_page same[] = {one, one, odd};
+    assert_int_equal(cost_page_middle(same).fault_ns, one.fault_ns);
 }
 
 static void page_faults_that_the_system_counts_cost_as_much(void **state) {
@@ -127,7 +128,7 @@ int main(void) {
         cmocka_unit_test(no_time_costs_nothing),
         cmocka_unit_test(batches_have_their_price_by_size),
         cmocka_unit_test(faults_and_purges_have_their_price_by_page),
-        cmocka_unit_test(the_middle_of_measurements_counts),
+        cmocka_unit_test(the_middle_of_three_measurements_counts),
         cmocka_unit_test(what_a_page_costs_is_taken_as_it_was_measured),
         cmocka_unit_test(page_faults_that_the_system_counts_cost_as_much),
         cmocka_unit_test(time_in_calls_for_big_blocks_is_time),
