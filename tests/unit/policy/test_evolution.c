@@ -169,6 +169,7 @@ static void a_p99_is_worse_than_the_highest_of_the_first_windows(void **state) {
     assert_int_equal(steps(FIRST_WINDOWS - 1, calm), EVOLUTION_GO_ON);
     assert_int_equal(steps(1, high), EVOLUTION_GO_ON);
     assert_int_equal(steps(50, high), EVOLUTION_GO_ON);
+    assert_int_equal(life.relearned, 0);
     assert_int_equal(steps(2, higher), EVOLUTION_GO_ON);
     assert_int_equal(step(higher), EVOLUTION_LEARN_ANEW);
     start(NULL);
