@@ -20,6 +20,7 @@ enum helper_state {
 };
 static uint32_t helper_state; // enum helper_state
 static struct helper_idle idle_wanted;
+static helper_look_function *helper_looks;
 static uint32_t idle_is_busy; // somebody is at it
 static struct retention_idle idle;
 static struct rises rises;
@@ -124,6 +125,9 @@ static void helper_do(struct helper_turn *turn, size_t slept) {
     size_t delay = DECIDED(purge_delay), idle_now = load_relaxed(&idle_wanted.delay);
     turn->slept += slept;
     turn->idle_slept += slept;
+    helper_look_function *looks = load_relaxed(&helper_looks); // what it looks at it takes the learner's lock for
+    if (looks != NULL)
+        looks();
     if (idle_now != 0 && turn->idle_slept >= idle_now) {
         turn->idle_slept = 0;
         purge_after_idle_delay();
@@ -173,6 +177,10 @@ void helper_want_idle(const struct helper_idle *wanted) {
     store_relaxed(&idle_wanted.delay, wanted->delay);
     store_relaxed(&idle_wanted.hold_ms, wanted->hold_ms);
     store_relaxed(&idle_wanted.back_bytes, wanted->back_bytes);
+}
+
+void helper_let_look(helper_look_function *look) {
+    store_relaxed(&helper_looks, look); // order: as above
 }
 
 void helper_let_idle_go(void) {

@@ -13,6 +13,8 @@
 //     thread comes by to look as well; else who looks. How many delays it takes is found by what comes back
 //     (retention_idle). Both are known under idle_is_busy. What threads hold and do not use goes first (heap/visit.h),
 //     at most once in VISIT_NS.
+// J6. Where it is there, the learner looks through it as well, so that a program is seen whose threads pass by no cold
+//     path: each time that it wakes up, inside the gate and without locks.
 #ifndef HEAP_HELPER_H
 #define HEAP_HELPER_H
 
@@ -28,6 +30,9 @@ struct helper_idle {
 };
 // J5. By one thread at a time.
 INTERNAL void helper_want_idle(const struct helper_idle *wanted);
+typedef void helper_look_function(void);
+// J6. Once, before any thread may be started for the learner.
+INTERNAL void helper_let_look(helper_look_function *look);
 // J5. Such a delay has gone by. Inside a heap's gate, without locks: it purges.
 INTERNAL void helper_let_idle_go(void);
 // In a fork child.

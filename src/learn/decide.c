@@ -159,6 +159,8 @@ void decide_hold(const struct observation *seen) {
         .hold_ns = retention_ns(&seen->page, options.memory_price),
         .due_ns = seen->due_ns,
         .busy_ns = seen->busy_ns * LEARN_HASTE,
+        .threads = seen->threads,
+        .is_helpers = seen->is_helpers,
     };
     struct retention_choice choice = retention_step(&decider.retention, &levels);
     decided.allowance_least = choice.allowance_least;

@@ -114,38 +114,6 @@ static bool begin_first(void) {
     return is_first;
 }
 
-// The file is read without the lock, and outside: modules are found under the dynamic linker's, which a thread that
-// waits for ours may hold. What is written meanwhile (learned, the parts, site rules) is this thread's alone until it
-// has had the lock again: there is no look before learn_is_on.
-void learn_start(void) {
-    if (!heap_process_start() || !begin_first())
-        return;
-    parts_read();
-    bool has_file = file_read(&learned);
-    if (has_file)
-        decide_take_sites();
-    struct heap *heap = learn_enter_locked();
-    if (has_file)
-        decide_take_policy();
-    cycle_start(learner.start_ns);
-    put_in_force(&decided);
-    lock_release(&learn_lock);
-    heap_leave(heap);
-    // No look has been: nobody else writes is_endless.
-    bool times_big = learner.is_endless && (part_learns(PART_tournaments) || part_learns(PART_sites));
-    store_relaxed(&learn_times_big, times_big); // a hint, as the next one
-    store_relaxed(&learn_is_on, mode_learning((enum mode)options.mode) != LEARN_NOTHING);
-}
-
-void learn_obey_user(enum decision decision, size_t value) {
-    learn_start();
-    struct heap *heap = learn_enter_locked();
-    learn_pin(decision, value);
-    learn_publish(cycle_shown());
-    lock_release(&learn_lock);
-    heap_leave(heap);
-}
-
 // What a look costs: one that takes longer than those before may just have had to wait for a processor.
 static void note_cost(uint64_t ns) {
     uint64_t most = learner.cost_ns + learner.cost_ns / 4;
@@ -232,19 +200,22 @@ static bool is_idle_due(uint64_t now_ns) {
     return true;
 }
 
-// For a look.
-static void see(uint64_t now_ns) {
+// For a look: the helper's, or one of the program's own threads, which was due when the first look was that the helper
+// had in its place.
+static void see(uint64_t now_ns, bool is_helpers) {
+    uint64_t due_ns = learner.seen.is_helpers ? learner.seen.due_ns : load_relaxed(&next_look_ns);
     observe(&learner.seen, now_ns);
     observe_course(&learner.seen);
-    learner.seen.due_ns = load_relaxed(&next_look_ns);
+    learner.seen.due_ns = due_ns;
+    learner.seen.is_helpers = is_helpers;
 }
 
-static void look(uint64_t began_ns) {
+static void look(uint64_t began_ns, bool is_helpers) {
     if (learner.process != os_process_id())
         begin_child_life(began_ns);
     if (bits_count(++learner.looks) == 1) // ever more rarely
         probe_measure();
-    see(began_ns);
+    see(began_ns, is_helpers);
     bool soon = false;
     if (cycle_learns() && decide_step(&learner.seen, &soon)) {
         cycle_note_change();
@@ -271,6 +242,53 @@ static void look(uint64_t began_ns) {
     store_relaxed(&next_look_high, waits ? SIZE_MAX : in_use < MIB ? MIB : in_use * 2);
     store_relaxed(&next_look_low, waits || in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
     collapse_some(now);
+}
+
+// By the helper: no thread came by when a look was due. What lies idle is the helper's own to let go.
+static void look_unseen(void) {
+    uint64_t now = learn_now_ns();
+    if (now < load_relaxed(&next_look_ns) || !lock_try(&learn_lock)) // read without the lock, as in learn_look_slow
+        return;
+    if (!learner.has_ended && now > learner.seen.now_ns) {
+        look(now, true);
+        is_idle_due(now);
+    }
+    lock_release(&learn_lock);
+}
+
+// The file is read without the lock, and outside: modules are found under the dynamic linker's, which a thread that
+// waits for ours may hold. What is written meanwhile (learned, the parts, site rules) is this thread's alone until it
+// has had the lock again: there is no look before learn_is_on.
+void learn_start(void) {
+    if (!heap_process_start() || !begin_first())
+        return;
+    parts_read();
+    bool has_file = file_read(&learned);
+    if (has_file)
+        decide_take_sites();
+    struct heap *heap = learn_enter_locked();
+    if (has_file)
+        decide_take_policy();
+    cycle_start(learner.start_ns);
+    put_in_force(&decided);
+    lock_release(&learn_lock);
+    heap_leave(heap);
+    // No look has been: nobody else writes is_endless.
+    bool times_big = learner.is_endless && (part_learns(PART_tournaments) || part_learns(PART_sites));
+    store_relaxed(&learn_times_big, times_big); // a hint, as the next one
+    if (mode_learning((enum mode)options.mode) == LEARN_NOTHING)
+        return;
+    helper_let_look(look_unseen);
+    store_relaxed(&learn_is_on, 1u);
+}
+
+void learn_obey_user(enum decision decision, size_t value) {
+    learn_start();
+    struct heap *heap = learn_enter_locked();
+    learn_pin(decision, value);
+    learn_publish(cycle_shown());
+    lock_release(&learn_lock);
+    heap_leave(heap);
 }
 
 uint64_t learn_begin_slow(void) {
@@ -304,7 +322,7 @@ void learn_look_slow(uint64_t begin_ns) {
         if (begin_ns != 0)
             cycle_note_latency(taken_ns);
         if (due && !learner.has_ended && now > learner.seen.now_ns) { // nobody else was faster
-            look(now);
+            look(now, false);
             is_idle = is_idle_due(now);
         }
         lock_release(&learn_lock);
@@ -328,7 +346,7 @@ static bool end_lock(void) {
 static void look_at_last(uint64_t now_ns) {
     bool soon;
     if (cycle_learns()) {
-        see(now_ns);
+        see(now_ns, false);
         decide_step(&learner.seen, &soon);
     }
     file_name_program(&learned);

@@ -6,7 +6,7 @@
 #include "base/bits.h"
 #include "policy/snapshot.h"
 
-// Free memory on which a program that does nothing is worth waking a thread for.
+// Free memory on which a program that does nothing is worth waking a thread for, or a heap of several threads.
 #define IDLE_LEAST_BYTES (8 * MIB)
 #define USUAL_SHARE 4 // all but this part (1/N) of the time
 
@@ -67,26 +67,35 @@ static size_t delay_of(uint64_t hold_ns) {
     return delay == 0 ? 1 : delay < most ? delay : most;
 }
 
-// What is free, for how long.
-static void note_free(struct retention *state, const struct retention_seen *seen) {
-    uint64_t due_ns = seen->due_ns > state->last.now_ns ? seen->due_ns : state->last.now_ns;
+// Whether a helper is worth it: what is free, or of several threads all there is, is so much for long. One thread, and
+// the C library, do without atomic instructions while they are alone.
+static void note_worth(struct retention *state, const struct retention_seen *seen) {
+    size_t bytes = seen->retained_bytes + (seen->threads > 1 ? seen->in_use.now_bytes : 0);
+    if (bytes < IDLE_LEAST_BYTES || seen->busy_ns == 0)
+        state->worth_since_ns = seen->now_ns;
+    else
+        state->is_worth_helper |= seen->now_ns - state->worth_since_ns > seen->hold_ns * RETENTION_HELPER_TIMES;
+}
+
+// Whether the program slept since a thread of its own looked last, and something was free.
+static void note_sleep(struct retention *state, const struct retention_seen *seen) {
+    uint64_t due_ns = most_of(seen->due_ns, state->looked.now_ns);
     uint64_t unseen_ns = seen->now_ns > due_ns ? seen->now_ns - due_ns : 0;
-    uint64_t busy_ns = seen->busy_ns - state->last.busy_ns;
-    bool knows_busy = state->last.busy_ns != 0 && seen->busy_ns >= state->last.busy_ns;
-    if (seen->retained_bytes < IDLE_LEAST_BYTES || !knows_busy) {
-        state->retained_since_ns = seen->now_ns;
-        return;
-    }
-    state->is_worth_helper |= seen->now_ns - state->retained_since_ns > seen->hold_ns * RETENTION_HELPER_TIMES;
-    state->has_slept |= unseen_ns > seen->hold_ns && busy_ns < unseen_ns / 2;
+    uint64_t busy_ns = seen->busy_ns - state->looked.busy_ns;
+    bool knows_busy = state->looked.busy_ns != 0 && seen->busy_ns >= state->looked.busy_ns;
+    state->has_slept |= knows_busy && most_of(state->looked.retained_bytes, seen->retained_bytes) >= IDLE_LEAST_BYTES &&
+                        unseen_ns > seen->hold_ns && busy_ns < unseen_ns / 2;
+    state->looked = *seen;
 }
 
 struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen) {
     if (state->last.now_ns == 0) {
-        state->last = *seen;
-        state->retained_since_ns = seen->now_ns;
+        state->last = state->looked = *seen;
+        state->worth_since_ns = seen->now_ns;
     }
-    note_free(state, seen);
+    note_worth(state, seen);
+    if (!seen->is_helpers)
+        note_sleep(state, seen);
     note_in_use(state, seen);
     if (seen->refaulted_bytes > state->last.refaulted_bytes) {
         bool lately = state->refault_ns != 0 && seen->now_ns - state->refault_ns <= seen->hold_ns;
@@ -129,10 +138,10 @@ void retention_idle_note(struct retention_idle *idle, uint64_t released_bytes) {
 
 void retention_begin_life(struct retention *state, uint64_t now_ns) {
     if (state->last.now_ns != 0)
-        state->last.now_ns = now_ns;
-    state->last.busy_ns = 0;
+        state->last.now_ns = state->looked.now_ns = now_ns;
+    state->looked.busy_ns = 0;
     state->is_worth_helper = state->has_slept = false;
-    state->retained_since_ns = now_ns;
+    state->worth_since_ns = now_ns;
     memset(state->gains, 0, sizeof state->gains);
     memset(&state->held, 0, sizeof state->held);
 }

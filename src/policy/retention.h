@@ -12,7 +12,7 @@
 
 #define RETENTION_LEVELS 128
 // Parts (1/N) of the time for which holding costs as much as faulting in: what nobody took for so long goes already if
-// it did not come again before. And so many times as long something is retained that is worth a thread, which goes on
+// it did not come again before. And so many times as long there is something that is worth a thread, which goes on
 // where nobody looks: a program that ends before does without.
 #define RETENTION_IDLE_SHARE 8
 #define RETENTION_HELPER_TIMES 2
@@ -26,18 +26,21 @@ struct retention_seen {
     size_t allowance_bytes;   // the mechanism's own, by refaults
     uint64_t refaulted_bytes; // so far
     uint64_t hold_ns;         // for which holding costs as much: retention_ns
-    uint64_t due_ns;          // when this look was due; 0: not known
+    uint64_t due_ns;          // when a look of the program's own threads was due; 0: not known
     uint64_t busy_ns;         // processor time of the process so far; 0: not known
+    unsigned threads;
+    bool is_helpers; // the helper looks: none of the program's own threads came by
 };
 
 struct retention {
-    struct retention_seen last; // now_ns 0: nothing was seen yet
+    struct retention_seen last;   // now_ns 0: nothing was seen yet
+    struct retention_seen looked; // the last one that was not the helper's
     struct rises rises;
-    uint64_t refault_ns;        // when purged memory was last needed again
-    size_t refault_bytes;       // the mechanism's allowance then
-    uint64_t retained_since_ns; // at each look, enough to be worth a thread
-    bool is_worth_helper;       // it was for long
-    bool has_slept;             // and the program did hardly anything, for longer, while nobody looked
+    uint64_t refault_ns;     // when purged memory was last needed again
+    size_t refault_bytes;    // the mechanism's allowance then
+    uint64_t worth_since_ns; // at each look, there is enough to be worth a thread
+    bool is_worth_helper;    // it was for long
+    bool has_slept;          // and the program did hardly anything, for longer, while nobody looked
     // What holding it through all falls so far would have gained, by the depth of a byte below what was in use, in
     // bytes faulted in.
     double gains[RETENTION_LEVELS];

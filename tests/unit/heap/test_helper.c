@@ -127,6 +127,29 @@ static void late(void *context) {
     MUST(it_has_company() && comes_true(few_are_retained));
 }
 
+static uint32_t looks; // by the helper
+
+static void note_look(void) {
+    MUST(thread_stacks.heap->entries > 0); // inside the gate
+    store_relaxed(&looks, load_relaxed(&looks) + 1);
+}
+
+static bool it_looks(void) {
+    return load_relaxed(&looks) > 3;
+}
+
+static void look_too(void *context) {
+    (void)context;
+    helper_let_look(note_look);
+    begin();
+    MUST(it_has_company() && comes_true(it_looks));
+}
+
+static void the_learner_looks_through_it(void **state) {
+    (void)state;
+    child_must_succeed(look_too, NULL);
+}
+
 static void come_and_go(void) {
     allocate_written(BLOCKS);
     release_many(blocks, BLOCKS);
@@ -322,6 +345,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_lies_idle_goes_back),
         cmocka_unit_test(what_is_used_stays),
+        cmocka_unit_test(the_learner_looks_through_it),
         cmocka_unit_test(what_who_looks_says_lies_idle_goes),
         cmocka_unit_test(what_came_back_is_waited_for_longer),
         cmocka_unit_test(what_came_again_stays),

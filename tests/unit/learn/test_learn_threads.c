@@ -3,6 +3,8 @@
 
 #include <limits.h>
 
+#include "heap/helper.h"
+#include "region/runs.h"
 #include "unit/learn/learning.h"
 
 static void *work_in_thread(void *unused) {
@@ -68,6 +70,38 @@ static void ask_while_others_learn(void *unused) {
 static void one_may_ask_while_others_learn(void **state) {
     (void)state;
     child_must_succeed(ask_while_others_learn, NULL);
+}
+
+static void *stay(void *unused) {
+    (void)unused;
+    work(1);
+    while (load_relaxed(&stop) == 0)
+        usleep(1000);
+    return NULL;
+}
+
+// Of two threads with a heap that is worth it neither calls any more, one computes.
+static void compute(void *unused) {
+    pthread_t thread;
+    (void)unused;
+    setenv("HAKMEM_MEMORY_PRICE", "100000000", 1); // some milliseconds are long
+    start_with("learning", "none");
+    MUST(pthread_create(&thread, NULL, stay, NULL) == 0);
+    while (DECIDED(purge_delay) == 0 || runs_in_use_bytes() < 32 * MIB)
+        work(1000);
+    helper_look();
+    ask();
+    uint64_t looks = told.looks, end_ns = os_now_ns() + 60 * SECOND_NS;
+    while (told.looks < looks + 4 && os_now_ns() < end_ns)
+        ask();
+    MUST(told.looks >= looks + 4);
+    store_relaxed(&stop, 1u);
+    MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void who_computes_without_calling_is_looked_at(void **state) {
+    (void)state;
+    child_must_succeed(compute, NULL);
 }
 
 static void *obey_for_ever(void *unused) {
@@ -297,6 +331,7 @@ int main(void) {
         cmocka_unit_test(several_may_be_the_first),
         cmocka_unit_test(threads_learn_together),
         cmocka_unit_test(one_may_ask_while_others_learn),
+        cmocka_unit_test(who_computes_without_calling_is_looked_at),
         cmocka_unit_test(a_thread_may_decide_and_ask_without_a_heap),
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
         cmocka_unit_test(a_fork_child_may_decide_while_the_end_is_written),

@@ -1,48 +1,6 @@
 // What is held of free memory: what came, went and came again in time, no more; and for how long. Time and programs are
 // invented.
-#include "unit/unit.h"
-
-#include "policy/retention.h"
-#include "policy/snapshot.h"
-
-#define PRICE 20000 // so that holding costs as much as faulting in after about ten seconds
-#define RETENTION_NS retention_ns(&page, PRICE)
-
-static const struct cost_page page = COST_PAGE_DEFAULT;
-static struct retention state_now;
-static struct retention_seen seen;
-static struct retention_choice choice;
-
-static int begin(void **state) {
-    (void)state;
-    memset(&state_now, 0, sizeof state_now);
-    memset(&seen, 0, sizeof seen);
-    seen.now_ns = 1000 * SECOND_NS;
-    seen.hold_ns = RETENTION_NS;
-    seen.busy_ns = 1;
-    return 0;
-}
-
-static size_t look(uint64_t after_ns, size_t in_use_bytes) {
-    seen.now_ns += after_ns;
-    seen.in_use = (struct rises_seen){in_use_bytes, in_use_bytes, in_use_bytes};
-    choice = retention_step(&state_now, &seen);
-    return choice.allowance_least;
-}
-
-// From what is in use to another amount, over so long, with a look at each part of the way.
-static size_t go(uint64_t over_ns, size_t in_use_bytes) {
-    size_t from = seen.in_use.now_bytes, looks = 64;
-    for (size_t i = 1; i < looks; i++)
-        look(over_ns / looks, from + in_use_bytes / looks * i - from / looks * i);
-    return look(over_ns / looks, in_use_bytes);
-}
-
-// Up and down again in 20 milliseconds.
-static void burst(size_t low, size_t high) {
-    go(10 * MS_NS, high);
-    go(10 * MS_NS, low);
-}
+#include "unit/policy/retaining.h"
 
 static void memory_is_held_for_less_than_a_second(void **state) {
     (void)state; // a fault costs what holding its page for about half a second does
@@ -201,86 +159,6 @@ static void the_larger_reason_counts(void **state) {
     seen.allowance_bytes = 20 * MIB;
     seen.refaulted_bytes = 4096;
     assert_int_equal(look(MS_NS, 10 * MIB), 50 * MIB);
-}
-
-// Free for as long as it takes to be worth a helper, with a look now and then.
-static void stay_free(size_t retained_bytes) {
-    seen.retained_bytes = retained_bytes;
-    for (unsigned i = 0; i < RETENTION_HELPER_TIMES; i++) {
-        look(RETENTION_NS, 10 * MIB);
-        assert_int_equal(choice.purge_delay, 0);
-    }
-}
-
-static void memory_that_is_free_for_long_is_worth_a_helper(void **state) {
-    (void)state;
-    look(0, 10 * MIB);
-    stay_free(7 * MIB); // not worth it
-    look(MS_NS, 10 * MIB);
-    stay_free(8 * MIB); // not longer
-    seen.retained_bytes = 0;
-    look(MS_NS, 10 * MIB);
-    stay_free(8 * MIB); // freed after the last look
-    look(1, 10 * MIB);
-    assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS);
-    assert_false(retention_has_slept(&state_now)); // never for as long without a look
-}
-
-static void who_computes_without_allocating_does_not_sleep(void **state) {
-    (void)state;
-    look(0, 10 * MIB);
-    seen.retained_bytes = 8 * MIB;
-    seen.busy_ns += RETENTION_HELPER_TIMES * RETENTION_NS;
-    look(RETENTION_HELPER_TIMES * RETENTION_NS + MS_NS, 10 * MIB);
-    assert_false(retention_has_slept(&state_now));
-    assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS); // but nobody looks either
-    seen.busy_ns += RETENTION_NS / 3;
-    look(RETENTION_NS, 10 * MIB); // not longer
-    assert_false(retention_has_slept(&state_now));
-    seen.busy_ns += RETENTION_NS / 3;
-    look(RETENTION_NS + MS_NS, 10 * MIB);
-    assert_true(retention_has_slept(&state_now));
-}
-
-static void a_look_that_was_not_due_earlier_was_not_missed(void **state) {
-    (void)state;
-    look(0, 10 * MIB);
-    seen.retained_bytes = 8 * MIB;
-    seen.due_ns = seen.now_ns + 2 * RETENTION_NS;
-    look(2 * RETENTION_NS + MS_NS, 10 * MIB);
-    assert_false(retention_has_slept(&state_now));
-    seen.due_ns = seen.now_ns + 2 * RETENTION_NS;
-    look(MS_NS, 10 * MIB); // before it was due
-    assert_false(retention_has_slept(&state_now));
-    seen.due_ns = seen.now_ns;
-    look(2 * RETENTION_NS, 10 * MIB);
-    assert_true(retention_has_slept(&state_now));
-}
-
-static void where_processor_time_is_not_known_there_is_no_helper(void **state) {
-    (void)state;
-    seen.busy_ns = 0;
-    look(0, 10 * MIB);
-    seen.retained_bytes = 8 * MIB;
-    look(2 * RETENTION_NS, 10 * MIB);
-    assert_true(!retention_has_slept(&state_now) && choice.purge_delay == 0);
-}
-
-static void a_child_has_not_slept(void **state) {
-    (void)state;
-    look(0, 10 * MIB);
-    seen.retained_bytes = 8 * MIB;
-    seen.busy_ns = 100 * SECOND_NS;
-    look(MS_NS, 10 * MIB);
-    look(2 * RETENTION_NS, 10 * MIB);
-    assert_true(retention_has_slept(&state_now));
-    retention_begin_life(&state_now, seen.now_ns);
-    seen.busy_ns = MS_NS; // of its own
-    look(2 * RETENTION_NS, 10 * MIB);
-    assert_false(retention_has_slept(&state_now)); // what it did since is not known
-    assert_int_equal(choice.purge_delay, 0);
-    look(2 * RETENTION_NS, 10 * MIB);
-    assert_true(retention_has_slept(&state_now));
 }
 
 static void what_memory_is_worth_says_how_long_it_is_held(void **state) {
@@ -463,11 +341,6 @@ int main(void) {
         cmocka_unit_test_setup(noise_holds_nothing, begin),
         cmocka_unit_test_setup(refaults_hold_the_allowance_for_a_while, begin),
         cmocka_unit_test_setup(the_larger_reason_counts, begin),
-        cmocka_unit_test_setup(memory_that_is_free_for_long_is_worth_a_helper, begin),
-        cmocka_unit_test_setup(who_computes_without_allocating_does_not_sleep, begin),
-        cmocka_unit_test_setup(a_look_that_was_not_due_earlier_was_not_missed, begin),
-        cmocka_unit_test_setup(where_processor_time_is_not_known_there_is_no_helper, begin),
-        cmocka_unit_test_setup(a_child_has_not_slept, begin),
         cmocka_unit_test_setup(what_memory_is_worth_says_how_long_it_is_held, begin),
         cmocka_unit_test_setup(a_delay_is_one_that_the_mechanism_takes, begin),
         cmocka_unit_test_setup(what_was_held_most_of_the_time_is_known, begin),

@@ -1,0 +1,141 @@
+// Who is worth a helper thread, which lets memory go and looks where nobody does; and whose next run has one. Time and
+// programs are invented.
+#include "unit/policy/retaining.h"
+
+// Free for as long as it takes to be worth a helper, with a look now and then.
+static void stay_free(size_t retained_bytes) {
+    seen.retained_bytes = retained_bytes;
+    for (unsigned i = 0; i < RETENTION_HELPER_TIMES; i++) {
+        look(RETENTION_NS, 10 * MIB);
+        assert_int_equal(choice.purge_delay, 0);
+    }
+}
+
+static void memory_that_is_free_for_long_is_worth_a_helper(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    stay_free(7 * MIB); // not worth it
+    look(MS_NS, 10 * MIB);
+    stay_free(8 * MIB); // not longer
+    seen.retained_bytes = 0;
+    look(MS_NS, 10 * MIB);
+    stay_free(8 * MIB); // freed after the last look
+    look(1, 10 * MIB);
+    assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS);
+    assert_false(retention_has_slept(&state_now)); // never for as long without a look
+}
+
+static void what_several_threads_use_is_worth_a_helper(void **state) {
+    (void)state;
+    for (unsigned threads = 1; threads <= 2; threads++) {
+        begin(state);
+        seen.threads = threads;
+        look(0, 7 * MIB);
+        look(2 * RETENTION_HELPER_TIMES * RETENTION_NS, 7 * MIB); // not worth it
+        assert_int_equal(choice.purge_delay, 0);
+        look(RETENTION_HELPER_TIMES * RETENTION_NS, 8 * MIB); // not longer
+        assert_int_equal(choice.purge_delay, 0);
+        look(1, 8 * MIB);
+        assert_int_equal(choice.purge_delay, threads > 1 ? RETENTION_NS / MS_NS : 0);
+    }
+}
+
+// The helper's looks, each of them soon after the one before; then one of the program's own threads.
+static void be_looked_at_by_helper(uint64_t busy_ns) {
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    seen.due_ns = seen.now_ns;
+    seen.is_helpers = true;
+    for (unsigned i = 0; i < 8; i++) {
+        seen.busy_ns += busy_ns / 8;
+        look(RETENTION_NS / 4, 10 * MIB);
+        assert_false(retention_has_slept(&state_now)); // it still may
+        seen.retained_bytes = 0;                       // the helper lets it go
+    }
+    seen.is_helpers = false;
+    look(MS_NS, 10 * MIB);
+}
+
+static void who_is_looked_at_by_the_helper_alone_may_have_slept(void **state) {
+    (void)state;
+    be_looked_at_by_helper(0);
+    assert_false(retention_has_slept(&state_now)); // nothing was free when a thread of its own looked
+    begin(state);
+    seen.retained_bytes = 8 * MIB;
+    be_looked_at_by_helper(0);
+    assert_true(retention_has_slept(&state_now));
+    begin(state);
+    seen.retained_bytes = 8 * MIB;
+    be_looked_at_by_helper(2 * RETENTION_NS);
+    assert_false(retention_has_slept(&state_now)); // it computed
+}
+
+static void who_computes_without_allocating_does_not_sleep(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    seen.busy_ns += RETENTION_HELPER_TIMES * RETENTION_NS;
+    look(RETENTION_HELPER_TIMES * RETENTION_NS + MS_NS, 10 * MIB);
+    assert_false(retention_has_slept(&state_now));
+    assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS); // but nobody looks either
+    seen.busy_ns += RETENTION_NS / 3;
+    look(RETENTION_NS, 10 * MIB); // not longer
+    assert_false(retention_has_slept(&state_now));
+    seen.busy_ns += RETENTION_NS / 3;
+    look(RETENTION_NS + MS_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
+}
+
+static void a_look_that_was_not_due_earlier_was_not_missed(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    seen.due_ns = seen.now_ns + 2 * RETENTION_NS;
+    look(2 * RETENTION_NS + MS_NS, 10 * MIB);
+    assert_false(retention_has_slept(&state_now));
+    seen.due_ns = seen.now_ns + 2 * RETENTION_NS;
+    look(MS_NS, 10 * MIB); // before it was due
+    assert_false(retention_has_slept(&state_now));
+    seen.due_ns = seen.now_ns;
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
+}
+
+static void where_processor_time_is_not_known_there_is_no_helper(void **state) {
+    (void)state;
+    seen.busy_ns = 0;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(!retention_has_slept(&state_now) && choice.purge_delay == 0);
+}
+
+static void a_child_has_not_slept(void **state) {
+    (void)state;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    seen.busy_ns = 100 * SECOND_NS;
+    look(MS_NS, 10 * MIB);
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
+    retention_begin_life(&state_now, seen.now_ns);
+    seen.busy_ns = MS_NS; // of its own
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_false(retention_has_slept(&state_now)); // what it did since is not known
+    assert_int_equal(choice.purge_delay, 0);
+    look(2 * RETENTION_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(memory_that_is_free_for_long_is_worth_a_helper, begin),
+        cmocka_unit_test_setup(what_several_threads_use_is_worth_a_helper, begin),
+        cmocka_unit_test_setup(who_is_looked_at_by_the_helper_alone_may_have_slept, begin),
+        cmocka_unit_test_setup(who_computes_without_allocating_does_not_sleep, begin),
+        cmocka_unit_test_setup(a_look_that_was_not_due_earlier_was_not_missed, begin),
+        cmocka_unit_test_setup(where_processor_time_is_not_known_there_is_no_helper, begin),
+        cmocka_unit_test_setup(a_child_has_not_slept, begin),
+    };
+    return cmocka_run_group_tests_name("retention helper", tests, NULL, NULL);
+}
