@@ -180,7 +180,7 @@ void helper_want_idle(const struct helper_idle *wanted) {
 }
 
 void helper_let_look(helper_look_function *look) {
-    store_relaxed(&helper_looks, look); // order: as above
+    store_relaxed(&helper_looks, look); // order: as where it is called, in helper_do
 }
 
 void helper_let_idle_go(void) {
