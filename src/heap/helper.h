@@ -25,7 +25,7 @@ INTERNAL void helper_start(void);
 // What the learner says of idle memory (J5).
 struct helper_idle {
     size_t delay;      // milliseconds; 0: none
-    size_t hold_ms;    // for so long what comes again is held at most: retention_ns
+    size_t hold_ms;    // for so long what comes again is held at most: retention_hold_ns
     size_t back_bytes; // so much may come back in vain: retention_idle_back_bytes
 };
 // J5. By one thread at a time.

@@ -150,13 +150,15 @@ bool decide_lets_idle_go(void) {
 void decide_hold(const struct observation *seen) {
     if (!part_learns(PART_memory))
         return;
+    uint64_t worth_ns = retention_ns(&seen->page, options.memory_price);
     struct retention_seen levels = {
         .now_ns = seen->now_ns,
         .in_use = seen->course,
         .retained_bytes = seen->retained_bytes,
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,
-        .hold_ns = retention_ns(&seen->page, options.memory_price),
+        .worth_ns = worth_ns,
+        .hold_ns = retention_hold_ns(worth_ns),
         .due_ns = seen->due_ns,
         .busy_ns = seen->busy_ns * LEARN_HASTE,
         .threads = seen->threads,

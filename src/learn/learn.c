@@ -182,7 +182,7 @@ static void collapse_some(uint64_t now_ns) {
 // Whether it is time for what lies idle to go. What that takes is the price of less memory, as where memory is freed:
 // it does not count as learning.
 static bool is_idle_due(uint64_t now_ns) {
-    uint64_t hold_ns = retention_ns(&learner.seen.page, options.memory_price);
+    uint64_t hold_ns = retention_hold_ns(retention_ns(&learner.seen.page, options.memory_price));
     uint64_t delay_ns = retention_idle_ns(hold_ns);
     bool goes = decide_lets_idle_go();
     struct helper_idle wanted = {

@@ -42,7 +42,7 @@ static void weigh_fall(const struct retention *state, double *gains, const struc
             return;
         size_t top = past->high_bytes < rise->high_bytes ? past->high_bytes : rise->high_bytes;
         if (top > reached) {
-            double held = (double)(rise->end_ns - past->end_ns) / (double)state->last.hold_ns;
+            double held = (double)(rise->end_ns - past->end_ns) / (double)state->last.worth_ns;
             add_gain(gains, reached - lowest, top - lowest, back - held);
             reached = top;
         }
@@ -67,14 +67,15 @@ static size_t delay_of(uint64_t hold_ns) {
     return delay == 0 ? 1 : delay < most ? delay : most;
 }
 
-// Whether a helper is worth it: what is free, or of several threads all there is, is so much for long. One thread, and
-// the C library, do without atomic instructions while they are alone.
+// Whether a helper is worth it, which goes on where nobody looks: what is free, or of several threads all there is, is
+// so much for as long as it is worth. One thread, and the C library, do without atomic instructions while they are
+// alone; and a program that ends before does without a second one.
 static void note_worth(struct retention *state, const struct retention_seen *seen) {
     size_t bytes = seen->retained_bytes + (seen->threads > 1 ? seen->in_use.now_bytes : 0);
     if (bytes < IDLE_LEAST_BYTES || seen->busy_ns == 0)
         state->worth_since_ns = seen->now_ns;
     else
-        state->is_worth_helper |= seen->now_ns - state->worth_since_ns > seen->hold_ns * RETENTION_HELPER_TIMES;
+        state->is_worth_helper |= seen->now_ns - state->worth_since_ns > seen->worth_ns;
 }
 
 // Whether the program slept since a thread of its own looked last, and something was free.
@@ -84,7 +85,7 @@ static void note_sleep(struct retention *state, const struct retention_seen *see
     uint64_t busy_ns = seen->busy_ns - state->looked.busy_ns;
     bool knows_busy = state->looked.busy_ns != 0 && seen->busy_ns >= state->looked.busy_ns;
     state->has_slept |= knows_busy && most_of(state->looked.retained_bytes, seen->retained_bytes) >= IDLE_LEAST_BYTES &&
-                        unseen_ns > seen->hold_ns && busy_ns < unseen_ns / 2;
+                        unseen_ns > seen->worth_ns && busy_ns < unseen_ns / 2;
     state->looked = *seen;
 }
 

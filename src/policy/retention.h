@@ -1,9 +1,11 @@
 // How much free memory to hold, and how long: by what faulting it in again costs.
 //
 // A MiB that goes back and is needed again costs its page faults; one that stays costs its price in memory. They are
-// equal after retention_ns. So memory that came, went and came again within that time is held, and what nobody took for
-// so long may go: whatever the program does later, the cost is at most twice that of knowing the future (the ski-rental
-// argument: Karlin, Manasse, Rudolph, Sleator, "Competitive snoopy caching", 1988).
+// equal after retention_ns. Who waits for so long costs at most twice as much as who knows the future, whatever the
+// program does (the ski-rental argument: Karlin, Manasse, Rudolph, Sleator, "Competitive snoopy caching", 1988). But
+// most of what is freed comes again at once or not at all, and then the best time to wait is hardly longer than the
+// short waits (Krishnan, Long, Vitter, 1999): memory that came, went and came again within a part of that time is held
+// for so long, and what did not for less. What that costs where it is wrong has a bound (RETENTION_BACK_SHARE).
 #ifndef POLICY_RETENTION_H
 #define POLICY_RETENTION_H
 
@@ -11,11 +13,10 @@
 #include "policy/rises.h"
 
 #define RETENTION_LEVELS 128
-// Parts (1/N) of the time for which holding costs as much as faulting in: what nobody took for so long goes already if
-// it did not come again before. And so many times as long there is something that is worth a thread, which goes on
-// where nobody looks: a program that ends before does without.
+// What came again is held for this part (1/N) of the time after which holding costs as much as faulting in; and what
+// did not goes after this part (1/N) of that.
+#define RETENTION_HOLD_SHARE 4
 #define RETENTION_IDLE_SHARE 8
-#define RETENTION_HELPER_TIMES 2
 // The part (1/N) of the time that faulting in again what was idle may cost.
 #define RETENTION_BACK_SHARE 100
 
@@ -25,7 +26,8 @@ struct retention_seen {
     size_t retained_bytes;
     size_t allowance_bytes;   // the mechanism's own, by refaults
     uint64_t refaulted_bytes; // so far
-    uint64_t hold_ns;         // for which holding costs as much: retention_ns
+    uint64_t worth_ns;        // for which holding costs as much as faulting in: retention_ns
+    uint64_t hold_ns;         // for which what comes again is held: retention_hold_ns
     uint64_t due_ns;          // when a look of the program's own threads was due; 0: not known
     uint64_t busy_ns;         // processor time of the process so far; 0: not known
     unsigned threads;
@@ -59,6 +61,11 @@ struct retention_choice {
 // How long holding memory costs as much as faulting it in again, at that price of a MiB for a second, ns.
 ALWAYS_INLINE uint64_t retention_ns(const struct cost_page *page, size_t price) {
     return cost_of_mib_ns(page) * SECOND_NS / price;
+}
+
+// How long what comes again is held at most, by that.
+ALWAYS_INLINE uint64_t retention_hold_ns(uint64_t worth_ns) {
+    return worth_ns / RETENTION_HOLD_SHARE;
 }
 
 // How long nobody may take memory that has not come again yet, to begin with: most of what is freed and not taken soon

@@ -207,10 +207,11 @@ static void stop_refaulting(void *unused) {
     (void)unused;
     refault(NULL);
     seen.page.fault_ns *= 4; // worth holding for longer
-    seen.now_ns += retention_ns(&seen.page, COST_MIB_SECOND_NS) / 2;
+    uint64_t hold_ns = retention_hold_ns(retention_ns(&seen.page, COST_MIB_SECOND_NS));
+    seen.now_ns += hold_ns / 2;
     decide_hold(&seen);
     MUST(decided.allowance_least == 40 * MIB); // it may come again
-    seen.now_ns += retention_ns(&seen.page, COST_MIB_SECOND_NS);
+    seen.now_ns += hold_ns;
     decide_hold(&seen);
     MUST(decided.allowance_least == 0);
 }

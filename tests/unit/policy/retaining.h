@@ -20,7 +20,7 @@ UNUSED static int begin(void **state) {
     memset(&state_now, 0, sizeof state_now);
     memset(&seen, 0, sizeof seen);
     seen.now_ns = 1000 * SECOND_NS;
-    seen.hold_ns = RETENTION_NS;
+    seen.worth_ns = seen.hold_ns = RETENTION_NS;
     seen.busy_ns = 1;
     return 0;
 }

@@ -168,6 +168,7 @@ static void what_memory_is_worth_says_how_long_it_is_held(void **state) {
     assert_int_equal(retention_ns(&dear, PRICE), 2 * RETENTION_NS);
     assert_int_equal(retention_idle_back_bytes(&dear, RETENTION_NS),
                      retention_idle_back_bytes(&page, RETENTION_NS) / 2);
+    assert_int_equal(retention_hold_ns(RETENTION_NS), RETENTION_NS / RETENTION_HOLD_SHARE);
     seen.hold_ns = retention_ns(&page, 100 * PRICE); // a tenth of a second
     look(0, 10 * MIB);
     burst(10 * MIB, 60 * MIB);
@@ -181,10 +182,10 @@ static void a_delay_is_one_that_the_mechanism_takes(void **state) {
     size_t delays[] = {decision_rows[DECISION_purge_delay].most, 1};
     for (unsigned i = 0; i < 2; i++) {
         begin(state);
-        seen.hold_ns = retention_ns(&page, prices[i]);
+        seen.worth_ns = seen.hold_ns = retention_ns(&page, prices[i]);
         seen.retained_bytes = 8 * MIB;
         look(0, 10 * MIB);
-        look(seen.hold_ns * RETENTION_HELPER_TIMES + 1, 10 * MIB);
+        look(seen.worth_ns + 1, 10 * MIB);
         assert_int_equal(choice.purge_delay, delays[i]);
     }
 }
@@ -249,6 +250,17 @@ static void what_came_again_late_is_not(void **state) {
         look(RETENTION_NS + SECOND_NS, 10 * MIB);
     }
     assert_int_equal(retention_to_begin_with(&state_now), 0);
+}
+
+static void what_came_again_in_time_is_begun_with_though_not_held(void **state) {
+    (void)state;
+    seen.hold_ns = RETENTION_NS / 4;
+    look(0, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    look(RETENTION_NS / 2, 10 * MIB);
+    burst(10 * MIB, 200 * MIB);
+    assert_int_equal(choice.allowance_least, 0);
+    assert_begins_with(190 * MIB);
 }
 
 // A program of which the deep falls are long and the others short.
@@ -347,6 +359,7 @@ int main(void) {
         cmocka_unit_test_setup(any_amount_has_a_level, begin),
         cmocka_unit_test_setup(what_came_again_soon_is_begun_with, begin),
         cmocka_unit_test_setup(what_came_again_late_is_not, begin),
+        cmocka_unit_test_setup(what_came_again_in_time_is_begun_with_though_not_held, begin),
         cmocka_unit_test_setup(the_depth_that_pays_is_begun_with, begin),
         cmocka_unit_test_setup(what_it_ends_with_costs_too, begin),
         cmocka_unit_test_setup(a_heap_that_grows_begins_with_nothing, begin),

@@ -5,8 +5,8 @@
 // Free for as long as it takes to be worth a helper, with a look now and then.
 static void stay_free(size_t retained_bytes) {
     seen.retained_bytes = retained_bytes;
-    for (unsigned i = 0; i < RETENTION_HELPER_TIMES; i++) {
-        look(RETENTION_NS, 10 * MIB);
+    for (unsigned i = 0; i < 2; i++) {
+        look(RETENTION_NS / 2, 10 * MIB);
         assert_int_equal(choice.purge_delay, 0);
     }
 }
@@ -31,9 +31,9 @@ static void what_several_threads_use_is_worth_a_helper(void **state) {
         begin(state);
         seen.threads = threads;
         look(0, 7 * MIB);
-        look(2 * RETENTION_HELPER_TIMES * RETENTION_NS, 7 * MIB); // not worth it
+        look(2 * RETENTION_NS, 7 * MIB); // not worth it
         assert_int_equal(choice.purge_delay, 0);
-        look(RETENTION_HELPER_TIMES * RETENTION_NS, 8 * MIB); // not longer
+        look(RETENTION_NS, 8 * MIB); // not longer
         assert_int_equal(choice.purge_delay, 0);
         look(1, 8 * MIB);
         assert_int_equal(choice.purge_delay, threads > 1 ? RETENTION_NS / MS_NS : 0);
@@ -74,8 +74,8 @@ static void who_computes_without_allocating_does_not_sleep(void **state) {
     (void)state;
     look(0, 10 * MIB);
     seen.retained_bytes = 8 * MIB;
-    seen.busy_ns += RETENTION_HELPER_TIMES * RETENTION_NS;
-    look(RETENTION_HELPER_TIMES * RETENTION_NS + MS_NS, 10 * MIB);
+    seen.busy_ns += 2 * RETENTION_NS;
+    look(2 * RETENTION_NS + MS_NS, 10 * MIB);
     assert_false(retention_has_slept(&state_now));
     assert_int_equal(choice.purge_delay, RETENTION_NS / MS_NS); // but nobody looks either
     seen.busy_ns += RETENTION_NS / 3;
@@ -83,6 +83,20 @@ static void who_computes_without_allocating_does_not_sleep(void **state) {
     assert_false(retention_has_slept(&state_now));
     seen.busy_ns += RETENTION_NS / 3;
     look(RETENTION_NS + MS_NS, 10 * MIB);
+    assert_true(retention_has_slept(&state_now));
+}
+
+// What comes again is held for less than what free memory is worth a thread for, or a sleep counts from.
+static void how_long_memory_is_held_says_when_it_goes_alone(void **state) {
+    (void)state;
+    seen.hold_ns = RETENTION_NS / 4;
+    look(0, 10 * MIB);
+    seen.retained_bytes = 8 * MIB;
+    look(RETENTION_NS, 10 * MIB);
+    assert_true(!retention_has_slept(&state_now) && choice.purge_delay == 0);
+    look(1, 10 * MIB);
+    assert_int_equal(choice.purge_delay, RETENTION_NS / 4 / MS_NS);
+    look(RETENTION_NS + 1, 10 * MIB);
     assert_true(retention_has_slept(&state_now));
 }
 
@@ -120,7 +134,7 @@ static void a_child_has_not_slept(void **state) {
     assert_true(retention_has_slept(&state_now));
     retention_begin_life(&state_now, seen.now_ns);
     seen.busy_ns = MS_NS; // of its own
-    look(2 * RETENTION_NS, 10 * MIB);
+    look(RETENTION_NS, 10 * MIB);
     assert_false(retention_has_slept(&state_now)); // what it did since is not known
     assert_int_equal(choice.purge_delay, 0);
     look(2 * RETENTION_NS, 10 * MIB);
@@ -133,6 +147,7 @@ int main(void) {
         cmocka_unit_test_setup(what_several_threads_use_is_worth_a_helper, begin),
         cmocka_unit_test_setup(who_is_looked_at_by_the_helper_alone_may_have_slept, begin),
         cmocka_unit_test_setup(who_computes_without_allocating_does_not_sleep, begin),
+        cmocka_unit_test_setup(how_long_memory_is_held_says_when_it_goes_alone, begin),
         cmocka_unit_test_setup(a_look_that_was_not_due_earlier_was_not_missed, begin),
         cmocka_unit_test_setup(where_processor_time_is_not_known_there_is_no_helper, begin),
         cmocka_unit_test_setup(a_child_has_not_slept, begin),
