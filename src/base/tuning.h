@@ -268,8 +268,12 @@
 #define LEARN_MOST_NS (500 * MS_NS)
 #define LEARN_GROWTH_SHARE 16 // each look comes later than the one before by this part (1/N) of the time in this state
 #define LEARN_FALL_SHARE 8    // one is due before that where only this part (1/N) is left in use; or twice as much
-#define LEARN_TURNS 32        // slow calls of a thread between looks at the clock
-#define LEARN_COST_NS 50000   // of a look, before one was timed
+// Slow calls of a thread between looks at the clock: from so many on, and more, up to so many, while they take less
+// than so long: a look at it costs about as much as a slow call, and the clock is wanted in milliseconds.
+#define LEARN_TURNS 32
+#define LEARN_MOST_TURNS 128
+#define LEARN_CLOCK_NS (LEARN_LEAST_NS / 32)
+#define LEARN_COST_NS 50000 // of a look, before one was timed
 // And no more than this part (1/N) of the time, whatever a look costs.
 #define LEARN_COST_SHARE (200 / LEARN_HASTE)
 // Nor of the processor time that the program took, which is less where it sleeps, than this part (1/N), beyond so much

@@ -68,7 +68,9 @@ struct heap {
     uint32_t tops_shown;      // how often heap_show_tops is in force
     void **shadow[CLASS_END]; // the stacks' real tops (Y1)
     uint64_t window_ns;       // when the last window opened
-    uint32_t learn_calls;     // slow calls that learn/ was told of
+    uint16_t learn_turns;     // slow calls between two of its looks at the clock; 0: it was told of none yet
+    uint16_t learn_left;      // of them
+    uint32_t learn_clock;     // then, in microseconds
     void **spare_cells;       // each holds the next in its lowest slot
     size_t granted_bytes;     // what all stacks can hold: sum of depth * block size, and what is parked
     const struct snapshot *obeyed; // no stack was deeper than this one allows

@@ -293,7 +293,7 @@ void learn_obey_user(enum decision decision, size_t value) {
 
 uint64_t learn_begin_slow(void) {
     const struct heap *heap = thread_stacks.heap;
-    return heap != NULL && (heap->learn_calls + 1) % LEARN_TURNS == 0 ? learn_now_ns() : 0;
+    return heap != NULL && heap->learn_left == 1 ? learn_now_ns() : 0;
 }
 
 // Returns the time when it is open.
@@ -306,11 +306,23 @@ static uint64_t open_window(struct heap *heap, uint64_t now_ns) {
     return opened_ns;
 }
 
+// Until the next look at the clock. False: this is the first one.
+static bool begin_turns(struct heap *heap, uint64_t now_ns) {
+    bool is_first = heap->learn_turns == 0;
+    uint32_t clock = (uint32_t)(now_ns / 1000), took = clock - heap->learn_clock;
+    unsigned turns = is_first ? LEARN_TURNS : budget_turns(heap->learn_turns, (uint64_t)took * 1000);
+    heap->learn_turns = heap->learn_left = (uint16_t)turns;
+    heap->learn_clock = clock;
+    return !is_first;
+}
+
 void learn_look_slow(uint64_t begin_ns) {
     struct heap *heap = thread_stacks.heap;
-    if (heap == NULL || ++heap->learn_calls % LEARN_TURNS != 0)
+    if (heap == NULL || heap->learn_left-- > 1)
         return;
     uint64_t now = learn_now_ns(), taken_ns = now - begin_ns;
+    if (!begin_turns(heap, now))
+        return;
     heap_enter();
     if (now - heap->window_ns >= SAMPLE_NS)
         now = open_window(heap, now);

@@ -1,9 +1,15 @@
-// The budgets of looks, and of collapsing.
+// The budgets of looks, of looks at the clock, and of collapsing.
 #include "policy/budget.h"
 
 uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns) {
     uint64_t due_ns = spent_ns > LEARN_FREE_NS ? (spent_ns - LEARN_FREE_NS) * LEARN_BUSY_SHARE : 0;
     return due_ns > busy_ns ? due_ns - busy_ns : 0;
+}
+
+unsigned budget_turns(unsigned turns, uint64_t took_ns) {
+    if (took_ns > LEARN_CLOCK_NS) // it has become slower
+        return LEARN_TURNS;
+    return took_ns < LEARN_CLOCK_NS / 2 && turns < LEARN_MOST_TURNS ? 2 * turns : turns;
 }
 
 void budget_start(struct budget *budget) {

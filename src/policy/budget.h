@@ -20,6 +20,8 @@ struct budget {
 // How long to wait for the next look after so much was spent in looks, by a program that was busy for so long: 0 where
 // that is no more than its part.
 INTERNAL uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns);
+// How many slow calls a thread goes on without a look at the clock, after so many that took so long.
+INTERNAL unsigned budget_turns(unsigned turns, uint64_t took_ns);
 INTERNAL void budget_start(struct budget *budget);
 // How many groups may be collapsed now, after the program was busy for so long.
 INTERNAL unsigned budget_due(const struct budget *budget, uint64_t busy_ns, size_t in_use_bytes);

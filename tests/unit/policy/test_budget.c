@@ -22,6 +22,22 @@ static void looks_wait_until_they_are_a_small_part(void **state) {
     assert_int_equal(budget_debt_ns(LEARN_FREE_NS + 3 * second / LEARN_BUSY_SHARE, second) / MS_NS, 2000);
 }
 
+static void the_clock_is_looked_at_as_often_as_it_is_wanted(void **state) {
+    unsigned turns = LEARN_TURNS, before = 0;
+    (void)state;
+    for (uint64_t call_ns = LEARN_CLOCK_NS / LEARN_MOST_TURNS / 4; turns != before;) { // as fast as can be
+        before = turns;
+        turns = budget_turns(turns, turns * call_ns);
+        assert_true(turns == before || turns == 2 * before);
+    }
+    assert_int_equal(turns, LEARN_MOST_TURNS);
+    assert_int_equal(budget_turns(64, LEARN_CLOCK_NS / 2 - 1), 128);
+    assert_int_equal(budget_turns(64, LEARN_CLOCK_NS / 2), 64);
+    assert_int_equal(budget_turns(64, LEARN_CLOCK_NS), 64);
+    assert_int_equal(budget_turns(64, LEARN_CLOCK_NS + 1), LEARN_TURNS);
+    assert_int_equal(budget_turns(LEARN_TURNS, 1000 * SECOND_NS), LEARN_TURNS);
+}
+
 static void a_small_heap_needs_none(void **state) {
     (void)state;
     assert_int_equal(budget_due(&budget_now, 1000 * SECOND_NS, COLLAPSE_LEAST_BYTES - 1), 0);
@@ -74,6 +90,7 @@ static void it_learns_what_a_group_costs(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(looks_wait_until_they_are_a_small_part, begin),
+        cmocka_unit_test_setup(the_clock_is_looked_at_as_often_as_it_is_wanted, begin),
         cmocka_unit_test_setup(a_small_heap_needs_none, begin),
         cmocka_unit_test_setup(a_short_program_pays_nothing, begin),
         cmocka_unit_test_setup(never_more_at_once, begin),
