@@ -69,8 +69,8 @@ struct heap {
     void **shadow[CLASS_END]; // the stacks' real tops (Y1)
     uint64_t window_ns;       // when the last window opened
     uint16_t learn_turns;     // slow calls between two of its looks at the clock; 0: it was told of none yet
-    uint16_t learn_left;      // of them
-    uint32_t learn_clock;     // then, in microseconds
+    uint16_t learn_left;      // how many of them are to come
+    uint32_t learn_clock;     // at the last one, microseconds: differences count
     void **spare_cells;       // each holds the next in its lowest slot
     size_t granted_bytes;     // what all stacks can hold: sum of depth * block size, and what is parked
     const struct snapshot *obeyed; // no stack was deeper than this one allows

@@ -4,8 +4,9 @@
 // equal after retention_ns. Who waits for so long costs at most twice as much as who knows the future, whatever the
 // program does (the ski-rental argument: Karlin, Manasse, Rudolph, Sleator, "Competitive snoopy caching", 1988). But
 // most of what is freed comes again at once or not at all, and then the best time to wait is hardly longer than the
-// short waits (Krishnan, Long, Vitter, 1999): memory that came, went and came again within a part of that time is held
-// for so long, and what did not for less. What that costs where it is wrong has a bound (RETENTION_BACK_SHARE).
+// short waits (Krishnan, Long, Vitter, "Adaptive disk spindown via optimal rent-to-buy in probabilistic environments",
+// 1999): memory that came, went and came again within a part of that time is held for so long, and what did not for
+// less. What that costs where it is wrong has a bound (RETENTION_BACK_SHARE).
 #ifndef POLICY_RETENTION_H
 #define POLICY_RETENTION_H
 
