@@ -22,6 +22,31 @@ static void two_modes_learn(void **state) {
         child_must_succeed(start_in_mode, (void *)(uintptr_t)modes[i]);
 }
 
+static void call_slowly(void *unused) {
+    (void)unused;
+    start_with("learning", "none");
+    struct heap *heap = heap_mine();
+    heap->learn_turns = heap->learn_left = 0;
+    MUST(learn_begin_slow() == 0);
+    learn_look_slow(0); // the first one: there is no time before it
+    MUST(heap->learn_turns == LEARN_TURNS && heap->learn_left == LEARN_TURNS);
+    for (unsigned i = 1; i < LEARN_TURNS; i++) {
+        MUST(learn_begin_slow() == 0);
+        learn_look_slow(0);
+        MUST(heap->learn_left == LEARN_TURNS - i);
+    }
+    MUST(learn_begin_slow() != 0); // the one that is timed
+    heap->learn_turns = LEARN_MOST_TURNS;
+    os_sleep(10000);
+    learn_look_slow(0); // calls have become few
+    MUST(heap->learn_turns == LEARN_TURNS && heap->learn_left == LEARN_TURNS);
+}
+
+static void one_slow_call_of_many_is_timed(void **state) {
+    (void)state;
+    child_must_succeed(call_slowly, NULL);
+}
+
 static void start_fast_for_batches(void *unused) {
     (void)unused;
     setenv("HAKMEM_RETAIN_SHARE", "3", 1);
@@ -341,6 +366,7 @@ static void what_comes_again_between_looks_is_held(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_modes_learn),
+        cmocka_unit_test(one_slow_call_of_many_is_timed),
         cmocka_unit_test(profiles_win_over_modes_and_options_over_both),
         cmocka_unit_test(the_user_may_decide_before_anybody_else),
         cmocka_unit_test(the_users_decision_outlives_what_is_learned),
