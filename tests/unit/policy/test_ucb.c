@@ -4,7 +4,7 @@
 #include "base/tuning.h"
 #include "policy/ucb.h"
 
-enum { ARMS = 6, TIMES = 200 };
+enum { ARMS = 6, TIMES = 200, EQUAL_TIMES = 2000 };
 
 struct world {
     struct random random;
@@ -95,21 +95,22 @@ static void what_saves_too_little_to_matter_is_not_adopted(void **state) {
 static unsigned adopted_of_equal_arms(double noise) {
     struct world world = {random_start(), {100, 100, 100, 100, 100, 100}, noise, 0};
     unsigned adopted = 0;
-    for (unsigned i = 0; i < TIMES; i++) {
+    for (unsigned i = 0; i < EQUAL_TIMES; i++) {
         struct ucb ucb;
         play(&ucb, &world, 0);
         adopted += ucb.held != 0;
     }
-    print_message("equal arms, noise %.0f %%: %u of %u adopted\n", 100 * noise, adopted, TIMES);
+    print_message("equal arms, noise %.0f %%: %u of %u adopted\n", 100 * noise, adopted, EQUAL_TIMES);
     return adopted;
 }
 
+// Of 80,000 programs of each noise 0.004, 0.56 and 0.96 % adopted an arm: each bound is five deviations above that.
 static void the_default_stays_where_nothing_is_better(void **state) {
     (void)state;
     assert_int_equal(adopted_of_equal_arms(0), 0);
-    assert_true(adopted_of_equal_arms(0.1) <= TIMES / 100);
-    assert_true(adopted_of_equal_arms(0.2) <= TIMES * 3 / 100);
-    assert_true(adopted_of_equal_arms(0.4) <= TIMES * 5 / 100);
+    assert_true(adopted_of_equal_arms(0.1) <= EQUAL_TIMES / 400);
+    assert_true(adopted_of_equal_arms(0.2) <= EQUAL_TIMES * 15 / 1000);
+    assert_true(adopted_of_equal_arms(0.4) <= EQUAL_TIMES * 21 / 1000);
 }
 
 static void what_was_adopted_stays_while_it_is_better(void **state) {
