@@ -133,6 +133,16 @@ def test_without_changing_programs_there_is_no_such_table(tmp_path):
     assert findings.of_fixed(kept) == [] and findings.switching(kept) is None
 
 
+def test_a_page_names_the_seeds_whose_programs_ran(tmp_path):
+    kept = kept_of(tmp_path, {name: {"default": 1} for name in ("changing/11", "changing/trace/a+b")})
+    def page():
+        return tables.as_page(kept, findings.of_rows(kept), findings.of_groups(kept), [], "x.svg")
+    kept.head["seeds"] = [77, 11]
+    assert "Seeds of the changing programs: 11." in page()
+    kept.head["seeds"] = [77]
+    assert "Seeds of" not in page()
+
+
 # --- phases
 
 def test_each_kind_of_phase_is_told_apart():

@@ -51,8 +51,8 @@ def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: li
              f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs."]
     if store.rows_of(STATIONARY) or store.rows_of(CHANGING):
         facts.append(f"Fixed settings tried: {len(head['grid'])} ({head['grid_kind']}).")
-    if store.rows_of(CHANGING):
-        facts.append(f"Seeds of the changing programs: {', '.join(map(str, head['seeds']))}.")
+    if seeds := [str(seed) for seed in head["seeds"] if f"{CHANGING}/{seed}" in rounds]:
+        facts.append(f"Seeds of the changing programs: {', '.join(seeds)}.")
     if head["quick"]:
         facts.append("**Made with --quick: for a look, not for figures.**")
     text = "\n\n".join(["# Does learning pay?", *facts, f"![what is learned over the defaults, and over the fastest fixed "
