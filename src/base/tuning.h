@@ -245,6 +245,7 @@
 #define CACHE_FAR_CLASSES 8
 #define CACHE_BUSY_USES 8
 #define CACHE_LOOKS 8           // blocks among which the one to go is chosen
+#define CACHE_OWED_PARTS 2      // one goes for growth of this part (1/N) of it
 #define CACHE_RELEASE_BLOCKS 16 // that go per turn outside the lock
 #define CACHE_CLEAN_BLOCKS 16   // kept for their addresses
 #define RELEASE_BATCH_BYTES (8 * MIB)

@@ -293,9 +293,10 @@ static bool release_order(struct order order) {
 }
 
 void cache_settle(void) {
-    size_t surplus = runs_surplus_bytes(0);
-    if (surplus > 0)
-        release_order((struct order){surplus, surplus + options.release_batch});
+    size_t surplus = runs_surplus_bytes(0), owed = runs_owed_bytes();
+    size_t batch = surplus > 0 ? surplus + options.release_batch : 0;
+    if (surplus > 0 || owed > 0)
+        release_order((struct order){surplus, most_of(batch, CACHE_OWED_PARTS * owed)});
 }
 
 void cache_make_room(size_t bytes) {

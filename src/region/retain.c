@@ -134,9 +134,8 @@ bool retain_is_above_hard_limit(size_t more_slices) {
 }
 
 // N2.
-static size_t allowance(void) {
-    size_t least = least_of(DECIDED(allowance_least) >> SLICE_SHIFT, most_slices);
-    return fading_slices() > least ? fading_slices() : least;
+static size_t allowance(size_t earned_slices) {
+    return most_of(earned_slices, least_of(DECIDED(allowance_least) >> SLICE_SHIFT, most_slices));
 }
 
 size_t retain_bound_bytes(void) {
@@ -148,28 +147,39 @@ size_t retain_bound_bytes(void) {
     size_t parts = DECIDED(retain_share);
     size_t share = (all_in_use_slices() << SLICE_SHIFT) / (parts > 0 ? parts : 1); // P1
     size_t least = DECIDED(retain_min);
-    return least_of((share > least ? share : least) + (allowance() << SLICE_SHIFT), limit);
+    return least_of((share > least ? share : least) + (allowance(fading_slices()) << SLICE_SHIFT), limit);
 }
 
 size_t retain_target_bytes(size_t bound) {
     return options.free_policy == OPTION_FREE_POLICY_BATCH ? 0 : bound - bound / PURGE_SLACK_SHARE;
 }
 
-// What growth leaves.
+// What growth leaves. What the allowance began with is for what falls and rises again, not for a new height.
 static size_t growth_bound_slices(void) {
     size_t asked = DECIDED(retain_min); // whoever wants more than the default to stay gets it
     if (options.free_policy == OPTION_FREE_POLICY_KEEP)
         return SIZE_MAX;
-    return allowance() + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
+    return allowance(retain.allowance_slices) + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
 }
 
 size_t retain_growth_keeps(void) {
     size_t limit = retain_limit_slices();
     if (grown_slices < GROWTH_BYTES >> SLICE_SHIFT)
         return limit;
-    size_t keep = growth_bound_slices(), unpaid = less(retain.retained_slices, grown_slices);
+    size_t keep = most_of(growth_bound_slices(), less(retain.retained_slices, grown_slices));
+    size_t paid = less(retain.retained_slices, keep);
+    retain.outside.owed_bytes = retain_owed_bytes() + (less(grown_slices, paid) << SLICE_SHIFT);
     grown_slices = 0;
-    return least_of(keep > unpaid ? keep : unpaid, limit);
+    return least_of(keep, limit);
+}
+
+size_t retain_owed_bytes(void) {
+    size_t above = less(retain_all_slices(), growth_bound_slices()) << SLICE_SHIFT;
+    return least_of(retain.outside.owed_bytes, least_of(above, retain.outside.idle_bytes));
+}
+
+void retain_note_less_idle(size_t bytes) {
+    retain.outside.owed_bytes = less(retain.outside.owed_bytes, bytes);
 }
 
 size_t retain_surplus_of_growth(size_t bytes) {

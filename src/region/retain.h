@@ -9,8 +9,9 @@
 //     again after more traffic. A decision (allowance_least) may say what it counts as at least, up to what the program
 //     had in all.
 // N3. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
-//     lie in a higher group), as much of those is purged, down to the allowance. So a program in a new phase, or an
-//     array that doubles, does not stand beside what it left behind.
+//     lie in a higher group), as much of those is purged, down to the allowance (what it earned: what it began with is
+//     not for a new height). So a program in a new phase, or an array that doubles, does not stand beside what it left
+//     behind. For what slices don't pay cached big blocks go: each once half of it is owed.
 // N4. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's): what is
 //     retained goes first. Above the hard one nothing is handed out.
 //
@@ -44,8 +45,9 @@ struct retain {
     struct {
         size_t in_use_bytes;
         size_t idle_bytes;
-    } outside;          // of the window: big blocks
-    size_t held_slices; // all of it together, in full slices
+        size_t owed_bytes; // of them, to go for growth; retain_owed_bytes says how much of it still counts
+    } outside;             // of the window: big blocks
+    size_t held_slices;    // all of it together, in full slices
 };
 SHARED struct retain retain;
 
@@ -72,6 +74,10 @@ INTERNAL size_t retain_limit_slices(void);
 INTERNAL bool retain_is_above_hard_limit(size_t more_slices);
 // N3. Slices that may stay retained after growth was noted: the limit, where it is too little to pay for.
 INTERNAL size_t retain_growth_keeps(void);
+// N3. What of the cached big blocks is owed for growth that slices did not pay for.
+INTERNAL size_t retain_owed_bytes(void);
+// So much of them was taken or released.
+INTERNAL void retain_note_less_idle(size_t bytes);
 // N3 and N4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
 INTERNAL size_t retain_surplus_of_growth(size_t bytes);
 

@@ -183,9 +183,10 @@ static size_t take_free(size_t slices, size_t align, bool *zeroed) {
         change = groups_choose(first, slices);
         groups_visit(first, slices, group_free_to_used);
     }
-    size_t keep = retain_growth_keeps();
+    size_t owed = retain_owed_bytes(), keep = retain_growth_keeps();
     bool over = retain.retained_slices > keep;
-    if (retain.outside.idle_bytes > 0 && retain_all_slices() > retain_limit_slices())
+    bool is_above = retain.outside.idle_bytes > 0 && retain_all_slices() > retain_limit_slices();
+    if (is_above || retain_owed_bytes() > owed)
         store_relaxed(&outside_is_over, 1); // read without the lock in runs_outside_is_over
     bool looks = huge_looks_at_density() && density_begin_look(&look, retain.in_use_slices);
     lock_release(&runs_lock);
@@ -385,6 +386,8 @@ void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes) {
         note_given((size_t)idle_bytes >> SLICE_SHIFT);
     else
         store_relaxed(&outside_is_over, 0); // as in runs_give
+    if (idle_bytes < 0)
+        retain_note_less_idle((size_t)-idle_bytes);
     lock_release(&runs_lock);
 }
 
@@ -394,6 +397,14 @@ size_t runs_surplus_bytes(size_t idle_bytes) {
     size_t bound = retain_bound_bytes();
     lock_release(&runs_lock);
     return have > bound ? have - bound : 0;
+}
+
+size_t runs_owed_bytes(void) {
+    lock_acquire(&runs_lock);
+    size_t owed = retain_owed_bytes();
+    store_relaxed(&outside_is_over, 0); // as in runs_give
+    lock_release(&runs_lock);
+    return owed;
 }
 
 size_t runs_growth_surplus_bytes(size_t bytes) {

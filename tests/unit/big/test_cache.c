@@ -187,6 +187,22 @@ static void growth_takes_from_what_is_cached_test(void) {
     MUST(cache_count().bytes < bytes && cache_count().bytes + 6 * MIB >= bytes);
 }
 
+static void growth_of_slices_takes_from_it_too_test(void) {
+    enum { BYTES = 8 * MIB };
+    bool clean;
+    put(make(BYTES, 1));
+    runs_take((BYTES / CACHE_OWED_PARTS - MIB) / SLICE_BYTES, 1, &clean);
+    cache_settle();
+    MUST(cache_count().blocks == 1); // too little for so large a block
+    runs_take(MIB / SLICE_BYTES, 1, &clean);
+    cache_settle();
+    MUST(cache_count().bytes == 0 && runs_owed_bytes() == 0);
+    put(take_or_make(BYTES, 1)); // needed again: it earns allowance
+    runs_take(GIB / SLICE_BYTES / 8, 1, &clean);
+    cache_settle();
+    MUST(cache_count().bytes == BYTES);
+}
+
 static void a_purged_block_keeps_its_addresses_and_is_zero_test(void) {
     bool zeroed;
     options.release = OPTION_RELEASE_PURGE;
@@ -316,6 +332,7 @@ TEST(a_loop_soon_keeps_what_it_needs)
 TEST(the_oldest_large_block_goes_first)
 TEST(of_small_blocks_those_of_the_site_used_least_go_first)
 TEST(growth_takes_from_what_is_cached)
+TEST(growth_of_slices_takes_from_it_too)
 TEST(a_purged_block_keeps_its_addresses_and_is_zero)
 TEST(a_trim_leaves_what_it_is_asked_to)
 TEST(free_policies)
@@ -334,6 +351,7 @@ int main(void) {
         cmocka_unit_test(the_oldest_large_block_goes_first),
         cmocka_unit_test(of_small_blocks_those_of_the_site_used_least_go_first),
         cmocka_unit_test(growth_takes_from_what_is_cached),
+        cmocka_unit_test(growth_of_slices_takes_from_it_too),
         cmocka_unit_test(a_purged_block_keeps_its_addresses_and_is_zero),
         cmocka_unit_test(a_trim_leaves_what_it_is_asked_to),
         cmocka_unit_test(free_policies),

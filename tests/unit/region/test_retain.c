@@ -92,6 +92,43 @@ static void growth_pays_down_to_the_allowance(void **state) {
     assert_int_equal(retain_surplus_of_growth(MIB), 7 * MIB);
 }
 
+static void what_the_allowance_began_with_is_not_for_growth(void **state) {
+    (void)state;
+    DECIDE(retain_min, RETAIN_MIN_BYTES);
+    DECIDE(allowance_first, 9 * MIB);
+    retain.retained_slices = SLICES(12 * MIB);
+    retain_note_change(); // it was there once
+    assert_int_equal(retain_bound_bytes(), RETAIN_MIN_BYTES + 9 * MIB);
+    retain_note_growth(SLICES(GIB));
+    assert_int_equal(retain_growth_keeps(), 0);
+    assert_int_equal(retain_surplus_of_growth(GIB), 12 * MIB);
+}
+
+static void for_what_slices_do_not_pay_big_blocks_are_owed(void **state) {
+    (void)state;
+    retain.retained_slices = SLICES(3 * MIB);
+    retain.outside.idle_bytes = 20 * MIB;
+    retain_note_growth(SLICES(8 * MIB));
+    assert_int_equal(retain_owed_bytes(), 0); // nobody asked for it yet
+    assert_int_equal(retain_growth_keeps(), 0);
+    assert_int_equal(retain_owed_bytes(), 5 * MIB);
+    retain.retained_slices = 0;
+    retain_note_growth(SLICES(4 * MIB));
+    retain_growth_keeps();
+    assert_int_equal(retain_owed_bytes(), 9 * MIB);
+    retain_note_less_idle(2 * MIB);
+    assert_int_equal(retain_owed_bytes(), 7 * MIB);
+    retain.allowance_slices = SLICES(15 * MIB);
+    assert_int_equal(retain_owed_bytes(), 5 * MIB); // the rest was needed again
+    retain.outside.idle_bytes = 16 * MIB;
+    assert_int_equal(retain_owed_bytes(), MIB);
+    retain_note_less_idle(GIB);
+    assert_int_equal(retain_owed_bytes(), 0);
+    retain_note_growth(SLICES(GIB));
+    retain_growth_keeps();
+    assert_int_equal(retain_owed_bytes(), MIB); // no more than there is above it
+}
+
 // Slices to be given back until it is time to fade.
 static size_t traffic_until_due(void) {
     size_t slices = 1;
@@ -235,6 +272,8 @@ int main(void) {
         cmocka_unit_test_setup(policies_keep_all_or_nothing, begin),
         cmocka_unit_test_setup(limits_leave_what_is_not_in_use, begin),
         cmocka_unit_test_setup(growth_pays_down_to_the_allowance, begin),
+        cmocka_unit_test_setup(what_the_allowance_began_with_is_not_for_growth, begin),
+        cmocka_unit_test_setup(for_what_slices_do_not_pay_big_blocks_are_owed, begin),
         cmocka_unit_test_setup(allowance_fades_to_what_is_used, begin),
         cmocka_unit_test_setup(fading_that_was_wrong_is_rarer, begin),
         cmocka_unit_test_setup(each_watcher_knows_between_what_use_went, begin),

@@ -68,6 +68,29 @@ static void outside_child(void *context) {
     MUST(runs_surplus_bytes(0) == 0 && runs_growth_surplus_bytes(GIB) == 0);
 }
 
+// N3, in a process of its own.
+static void owing_child(void *context) {
+    bool clean;
+    (void)context;
+    runs_note_outside(0, 10 * MIB); // below the bound
+    runs_take(GROWTH_BYTES / SLICE_BYTES - 1, 1, &clean);
+    MUST(!runs_outside_is_over() && runs_owed_bytes() == 0);
+    runs_take(1, 1, &clean);
+    MUST(runs_outside_is_over() && runs_owed_bytes() == GROWTH_BYTES);
+    MUST(!runs_outside_is_over() && runs_owed_bytes() == GROWTH_BYTES);
+    runs_take(1, 1, &clean);
+    MUST(!runs_outside_is_over()); // not before more is owed
+    runs_take(3 * GROWTH_BYTES / SLICE_BYTES, 1, &clean);
+    MUST(runs_outside_is_over() && runs_owed_bytes() == 4 * GROWTH_BYTES + SLICE_BYTES);
+    runs_note_outside(0, -(ptrdiff_t)(4 * MIB));
+    MUST(!runs_outside_is_over() && runs_owed_bytes() == SLICE_BYTES);
+}
+
+static void growth_is_paid_for_outside_too(void **state) {
+    (void)state;
+    child_must_succeed(owing_child, NULL);
+}
+
 static void what_is_outside_counts(void **state) {
     (void)state;
     child_must_succeed(outside_child, NULL);
@@ -76,6 +99,7 @@ static void what_is_outside_counts(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(limits_are_kept),
+        cmocka_unit_test(growth_is_paid_for_outside_too),
         cmocka_unit_test(what_is_outside_counts),
     };
     return cmocka_run_group_tests_name("runs_limits", tests, start, NULL);
