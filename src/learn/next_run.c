@@ -9,6 +9,7 @@
 #include "learn/tournament.h"
 #include "policy/tolerance.h"
 #include "region/density.h"
+#include "region/runs.h"
 #include "sample/lives.h"
 #include "sys/options.h"
 
@@ -19,6 +20,9 @@
 static struct {
     size_t most_in_use;
     bool density_is_known, is_dense;
+    uint64_t last_ns;           // of the last note; 0: there was none
+    struct groups_plain plain;  // then
+    double in_use_ns, clean_ns; // slices of plain groups, for as long as they were so
     unsigned notes;
     uint64_t begun[SPREAD_RANGES]; // requests for big blocks, by size, before this life
     // Sums over the looks at which the heap was large, as far as is known.
@@ -102,8 +106,23 @@ static bool choose_tolerance(size_t *tolerance, uint64_t *saves) {
     return is_known;
 }
 
+static void note_plain(uint64_t now_ns) {
+    double past_ns = next_run.last_ns != 0 && now_ns > next_run.last_ns ? (double)(now_ns - next_run.last_ns) : 0;
+    next_run.in_use_ns += past_ns * (double)next_run.plain.in_use_slices;
+    next_run.clean_ns += past_ns * (double)next_run.plain.clean_slices;
+    next_run.last_ns = now_ns;
+    next_run.plain = runs_count_plain();
+}
+
+// Whether groups would mostly be in use as a whole, if all were huge: a heap whose phases leave parts of many would
+// hold the rest of them for nothing.
+static bool is_compact(void) {
+    return next_run.clean_ns * HUGE_COMPACT_SHARE <= next_run.in_use_ns + next_run.clean_ns;
+}
+
 void next_run_note(const struct observation *seen) {
     next_run.notes++;
+    note_plain(seen->now_ns);
     if (density_is_known()) {
         next_run.density_is_known = true;
         next_run.is_dense = density_is_above(HUGE_SPARSE_SHARE);
@@ -140,7 +159,7 @@ static void decide_mappings(struct policy_value *row) {
 void next_run_decide(struct policy *learned) {
     struct policy_value *huge = &learned->values[DECISION_huge_least], *w_max = &learned->values[DECISION_w_max];
     if (part_learns(PART_huge) && next_run.density_is_known) {
-        if (next_run.is_dense && next_run.most_in_use >= DENSE_LEAST_BYTES)
+        if (next_run.is_dense && is_compact() && next_run.most_in_use >= DENSE_LEAST_BYTES)
             give_value(huge, 0, "dense");
         else
             huge->is_given = false;

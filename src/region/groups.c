@@ -251,6 +251,18 @@ void groups_refuse_huge(struct group *group) {
     set_told(group, false, true);
 }
 
+struct groups_plain groups_count_plain(void) {
+    struct groups_plain sum = {0};
+    for (size_t number = 0; number < group_count; number++) {
+        const struct group *group = &groups[number];
+        if (group->is_huge || group->free == GROUP_WHOLE)
+            continue;
+        sum.in_use_slices += GROUP_SLICES - bits_count(group->free);
+        sum.clean_slices += bits_count(group->clean);
+    }
+    return sum;
+}
+
 size_t groups_mark_cold(void) {
     size_t cold = 0;
     for (size_t number = 0; number < group_count; number++) {

@@ -49,6 +49,13 @@ INTERNAL void groups_make_plain(struct group *group);
 INTERNAL void groups_refuse_huge(struct group *group);
 // The highest group of which something can be purged; NO_SLICE: there is none.
 INTERNAL size_t groups_find_purgeable(enum purgeable how);
+// Of the groups that are not huge and of which something is in use: slices that are, and those that nobody touched,
+// which would be resident if the groups were huge.
+struct groups_plain {
+    size_t in_use_slices;
+    size_t clean_slices;
+};
+INTERNAL struct groups_plain groups_count_plain(void);
 // Marks all slices that are retained as cold; returns how many of those that were marked before still were.
 INTERNAL size_t groups_mark_cold(void);
 

@@ -477,6 +477,13 @@ struct runs_totals runs_count(void) {
     return copy;
 }
 
+struct groups_plain runs_count_plain(void) {
+    lock_acquire(&runs_lock);
+    struct groups_plain sum = groups_count_plain();
+    lock_release(&runs_lock);
+    return sum;
+}
+
 size_t runs_huge_bytes(void) {
     size_t count = 0;
     lock_acquire(&runs_lock);

@@ -15,6 +15,7 @@
 #define REGION_RUNS_H
 
 #include "policy/rises.h"
+#include "region/groups.h"
 #include "region/retain.h"
 #include "region/window.h"
 #include "sys/lock.h"
@@ -74,6 +75,8 @@ INTERNAL void runs_forget_purges(void);
 // Slices are on their way to be purged. With runs_lock held.
 INTERNAL bool runs_are_purged(void);
 INTERNAL struct runs_totals runs_count(void);
+// See groups_count_plain. Looks at every group.
+INTERNAL struct groups_plain runs_count_plain(void);
 // In groups for which huge pages are asked and that are used in part at least. Looks at every group.
 INTERNAL size_t runs_huge_bytes(void);
 INTERNAL bool runs_start(void);

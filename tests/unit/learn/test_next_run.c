@@ -79,6 +79,51 @@ static void be_sparse(void *unused) {
     MUST(!huge->is_given);
 }
 
+// So many of each group's slices were never touched, for a second.
+static void leave_clean(unsigned slices) {
+    for (size_t number = 0; number < GROUPS; number++)
+        groups[number] = (struct group){.free = (1u << slices) - 1, .clean = (1u << slices) - 1};
+    seen.now_ns = SECOND_NS;
+    note(64 * MIB);
+    for (size_t number = 0; number < GROUPS; number++)
+        groups[number] = (struct group){0};
+    seen.now_ns = 2 * SECOND_NS;
+    note(64 * MIB);
+}
+
+static void be_scattered(void *unused) {
+    (void)unused;
+    look_at_density(GROUP_BYTES);
+    leave_clean(GROUP_SLICES / HUGE_COMPACT_SHARE + 1);
+    next_run_decide(&learned);
+    MUST(!huge->is_given);
+    seen.now_ns = 4 * SECOND_NS; // two more seconds in which all was used
+    note(64 * MIB);
+    next_run_decide(&learned);
+    MUST(huge->is_given && huge->value == 0);
+}
+
+static void be_compact(void *unused) {
+    (void)unused;
+    look_at_density(GROUP_BYTES);
+    leave_clean(GROUP_SLICES / HUGE_COMPACT_SHARE - 1);
+    next_run_decide(&learned);
+    MUST(huge->is_given && huge->value == 0);
+}
+
+static void be_huge_already(void *unused) {
+    (void)unused;
+    look_at_density(GROUP_BYTES);
+    for (size_t number = 0; number < GROUPS; number++)
+        groups[number] = (struct group){.free = GROUP_WHOLE / 2, .clean = GROUP_WHOLE / 2, .is_huge = true};
+    seen.now_ns = SECOND_NS;
+    note(64 * MIB);
+    seen.now_ns = 2 * SECOND_NS;
+    note(64 * MIB);
+    next_run_decide(&learned);
+    MUST(huge->is_given);
+}
+
 static void be_small(void *unused) {
     (void)unused;
     look_at_density(GROUP_BYTES);
@@ -106,6 +151,13 @@ static void one_that_is_sparse_or_small_gets_them_no_more(void **state) {
     (void)state;
     child_must_succeed(be_sparse, NULL);
     child_must_succeed(be_small, NULL);
+}
+
+static void one_whose_groups_are_used_in_part_does_without(void **state) {
+    (void)state;
+    child_must_succeed(be_scattered, NULL);
+    child_must_succeed(be_compact, NULL);
+    child_must_succeed(be_huge_already, NULL);
 }
 
 static void where_density_is_not_known_the_file_is_right(void **state) {
@@ -370,6 +422,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dense_heap_gets_huge_pages_from_the_first),
         cmocka_unit_test(one_that_is_sparse_or_small_gets_them_no_more),
+        cmocka_unit_test(one_whose_groups_are_used_in_part_does_without),
         cmocka_unit_test(where_density_is_not_known_the_file_is_right),
         cmocka_unit_test(classes_that_are_used_little_close),
         cmocka_unit_test(what_counts_is_the_largest_heap),
