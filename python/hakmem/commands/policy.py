@@ -28,7 +28,7 @@ REASONS = {
     "ucb1": "in paired windows the call's blocks cost less this way than by the default, three times in a row",
     "rounding": "many blocks in use were much smaller than the class that served them",
     "copies": "blocks that grow by small steps were copied so often that room for more steps costs less",
-    "dense": "nearly all pages of the heap were touched: huge pages from the first on waste none",
+    "dense": "nearly all pages of the heap were touched, and hardly a group used in part alone: huge pages from the first on waste little",
     "slack": "classes used little had part-used slabs and stacks that cost more than rounding up to the next would",
     "tournament": "it won against the other values that were tried in turn while the program ran",
 }
