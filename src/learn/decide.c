@@ -257,6 +257,18 @@ static bool class_adopt(struct policy_class *classes, unsigned *count, const str
     return is_new;
 }
 
+// Of each class the size that is worth it, the one that saves most first. True: there is a new one.
+static bool classes_adopt(struct policy_class *classes, unsigned *count, struct size_report report,
+                          const struct observation *seen) {
+    static uint8_t chosen[CLASS_END];
+    struct size_choice choice;
+    bool any = false;
+    memset(chosen, 0, sizeof chosen);
+    for (report.class_chosen = chosen; classes_choose(&report, &choice); chosen[choice.class_index] = 1)
+        any |= class_adopt(classes, count, &choice, seen);
+    return any;
+}
+
 // Half as many again since the last look, and not so many yet that they would stand beside the new class's for long.
 static void note_growth(const struct observation *seen, uint8_t *grows, uint64_t *blocks) {
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
@@ -295,8 +307,8 @@ static struct size_report report_sizes(const struct observation *seen, const uin
     }
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         sizes[i] = (uint32_t)class_bytes(i);
-    return (struct size_report){CLASS_MAP_COUNT, bytes,  counts, kept,          classes,
-                                sizes,           blocks, grows,  seen->threads, seen->in_use_bytes};
+    return (struct size_report){CLASS_MAP_COUNT,    bytes, counts, kept, classes, sizes, blocks, grows, seen->threads,
+                                seen->in_use_bytes, NULL};
 }
 
 static bool decide_classes(const struct observation *seen) {
@@ -305,15 +317,12 @@ static bool decide_classes(const struct observation *seen) {
     uint64_t all = 0;
     note_growth(seen, grows, blocks);
     struct size_report report = report_sizes(seen, grows, blocks);
-    struct size_choice choice;
-    bool adopted =
-        classes_choose(&report, &choice) && class_adopt(learned.classes, &learned.class_count, &choice, seen);
+    bool adopted = classes_adopt(learned.classes, &learned.class_count, report, seen);
     adopted |= adopt_waiting(report.class_of, blocks);
     if (adopted)
         place_classes();
     report.class_grows = NULL;
-    if (classes_choose(&report, &choice))
-        class_adopt(decider.later, &decider.later_count, &choice, seen);
+    classes_adopt(decider.later, &decider.later_count, report, seen);
     for (unsigned i = 0; i < SIZES_KINDS; i++)
         all += load_relaxed(&sizes_by_kind[i]);
     if (all - seen_when_faded > SIZES_FADE_SEEN) {

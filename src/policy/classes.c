@@ -87,7 +87,9 @@ bool classes_choose(const struct size_report *report, struct size_choice *choice
         uint64_t saved = served.sum >= DYN_LEAST_SEEN ? best_cut(report, &served, &best) : 0;
         end = served.end;
         bool grows = report->class_grows == NULL || report->class_grows[report->class_of[first]] != 0;
-        if (!grows || saved < least || saved <= choice->saved_bytes || report->bytes[best] <= CLASS_LINEAR_MAX)
+        bool chosen = report->class_chosen != NULL && report->class_chosen[report->class_of[first]] != 0;
+        if (!grows || chosen || saved < least || saved <= choice->saved_bytes ||
+            report->bytes[best] <= CLASS_LINEAR_MAX)
             continue;
         *choice = (struct size_choice){report->bytes[best], report->class_of[first], saved};
     }

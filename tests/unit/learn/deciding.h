@@ -7,6 +7,9 @@
 
 #include "learn/decide.h"
 #include "learn/publish.h"
+#include "sample/sizes.h"
+
+enum { BLOCKS = 50000, FEW_BLOCKS = 7000 };
 
 UNUSED static struct snapshot base;
 UNUSED static struct observation seen;
@@ -26,6 +29,22 @@ UNUSED static bool step_later(uint64_t later_ns) {
     seen.now_ns += later_ns;
     seen.course = (struct rises_seen){seen.in_use_bytes, seen.in_use_bytes, seen.in_use_bytes};
     return decide_step(&seen, &soon);
+}
+
+// The running program has a class of that size.
+UNUSED static bool has_spare(uint32_t bytes) {
+    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++)
+        if (decided.spare_bytes[i] == bytes)
+            return true;
+    return false;
+}
+
+// So many requests of a size were seen, and the program has so many blocks of its class.
+UNUSED static void ask_for(size_t bytes, unsigned requests, unsigned blocks) {
+    for (unsigned i = 0; i < requests; i++)
+        sizes_note(bytes);
+    seen.classes[class_of(bytes)].refills = blocks / 10;
+    seen.classes[class_of(bytes)].refilled_blocks = blocks;
 }
 
 #endif

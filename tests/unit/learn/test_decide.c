@@ -8,22 +8,6 @@
 #include "sys/options.h"
 #include "unit/learn/deciding.h"
 
-enum { BLOCKS = 50000, FEW_BLOCKS = 7000 };
-static bool has_spare(uint32_t bytes) {
-    for (unsigned i = 0; i < CLASS_SPARE_COUNT; i++)
-        if (decided.spare_bytes[i] == bytes)
-            return true;
-    return false;
-}
-
-// So many requests of a size were seen, and the program has so many blocks of its class.
-static void ask_for(size_t bytes, unsigned requests, unsigned blocks) {
-    for (unsigned i = 0; i < requests; i++)
-        sizes_note(bytes);
-    seen.classes[class_of(bytes)].refills = blocks / 10;
-    seen.classes[class_of(bytes)].refilled_blocks = blocks;
-}
-
 // ---- what a file says
 
 static void take_a_policy(void *unused) {
@@ -74,109 +58,6 @@ static void take_a_tolerance(void *unused) {
 static void a_tolerance_in_a_file_closes_classes(void **state) {
     (void)state;
     child_must_succeed(take_a_tolerance, NULL);
-}
-
-// ---- classes
-
-static void grow(void *unused) {
-    (void)unused;
-    begin();
-    seen.in_use_bytes = 16 * MIB;
-    ask_for(1040, 1000, FEW_BLOCKS);
-    MUST(step_later(10 * MS_NS));
-    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1040 && has_spare(1040));
-    MUST(learned.classes[0].evidence.gain_permille > 0 && strcmp(learned.classes[0].evidence.why, "rounding") == 0);
-    seen.classes[class_of(1040)].refilled_blocks *= 2;
-    MUST(!step_later(10 * MS_NS)); // once
-    MUST(learned.class_count == 1);
-}
-
-static void a_size_whose_class_grows_gets_one_of_its_own(void **state) {
-    (void)state;
-    child_must_succeed(grow, NULL);
-}
-
-static void stay_level(void *unused) {
-    (void)unused;
-    begin();
-    ask_for(1040, 0, BLOCKS);
-    MUST(!step_later(10 * MS_NS));
-    ask_for(1040, 1000, BLOCKS); // its sizes are known now
-    MUST(!step_later(10 * MS_NS));
-    MUST(learned.class_count == 0 && !has_spare(1040));
-    decide_note(seen.now_ns);
-    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1040);
-}
-
-static void one_whose_class_does_not_grow_gets_it_in_the_next_run(void **state) {
-    (void)state;
-    child_must_succeed(stay_level, NULL);
-}
-
-static void grow_fast(void *unused) {
-    (void)unused;
-    begin();
-    ask_for(1040, 1000, BLOCKS);
-    MUST(!step_later(10 * MS_NS)); // its blocks would stand beside those of the new class
-    MUST(learned.class_count == 0);
-    seen.classes[class_of(1040)].flushed_blocks = BLOCKS - 1000;
-    MUST(step_later(10 * MS_NS));
-    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1040 && has_spare(1040));
-    MUST(!step_later(10 * MS_NS)); // once
-    MUST(learned.class_count == 1);
-}
-
-static void one_that_has_many_blocks_gets_it_when_they_are_gone(void **state) {
-    (void)state;
-    child_must_succeed(grow_fast, NULL);
-}
-
-// Most requests are for 1040 bytes, freed at once; what lives on has 1104.
-static void grow_beside_what_is_freed(void *unused) {
-    (void)unused;
-    begin();
-    seen.in_use_bytes = 16 * MIB;
-    for (unsigned i = 0; i < DYN_LEAST_SEEN; i++)
-        shared_add(&lives_kept[sizes_entry(1104)], 1u);
-    for (unsigned i = 0; i < 1000; i++)
-        sizes_note(1104);
-    ask_for(1040, 9000, FEW_BLOCKS);
-    MUST(step_later(10 * MS_NS));
-    MUST(learned.class_count == 1 && learned.classes[0].bytes == 1104 && has_spare(1104));
-}
-
-static void the_size_that_lives_on_gets_the_class(void **state) {
-    (void)state;
-    child_must_succeed(grow_beside_what_is_freed, NULL);
-}
-
-static void see_much(void *unused) {
-    (void)unused;
-    begin();
-    shared_add(&lives_kept[sizes_entry(1104)], 101u);
-    ask_for(1040, SIZES_FADE_SEEN + 1, 0);
-    step_later(10 * MS_NS);
-    MUST(sizes_seen[sizes_entry(1040)] == SIZES_FADE_SEEN / 2 && lives_kept[sizes_entry(1104)] == 50);
-}
-
-static void what_was_seen_long_ago_counts_less(void **state) {
-    (void)state;
-    child_must_succeed(see_much, NULL);
-}
-
-static void ask_for_little(void *unused) {
-    (void)unused;
-    begin();
-    ask_for(1040, 1000, DYN_LEAST_BYTES / 112); // saves as much, but not what a thread more would cost
-    ask_for(5120, 1000, BLOCKS);                // saves nothing
-    MUST(!step_later(10 * MS_NS));
-    decide_note(seen.now_ns);
-    MUST(learned.class_count == 0);
-}
-
-static void what_saves_little_gets_none(void **state) {
-    (void)state;
-    child_must_succeed(ask_for_little, NULL);
 }
 
 // ---- memory and depths
@@ -454,12 +335,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_files_decisions_are_taken_over),
         cmocka_unit_test(a_tolerance_in_a_file_closes_classes),
-        cmocka_unit_test(a_size_whose_class_grows_gets_one_of_its_own),
-        cmocka_unit_test(one_whose_class_does_not_grow_gets_it_in_the_next_run),
-        cmocka_unit_test(one_that_has_many_blocks_gets_it_when_they_are_gone),
-        cmocka_unit_test(the_size_that_lives_on_gets_the_class),
-        cmocka_unit_test(what_was_seen_long_ago_counts_less),
-        cmocka_unit_test(what_saves_little_gets_none),
         cmocka_unit_test(memory_that_is_needed_again_is_held),
         cmocka_unit_test(memory_that_is_needed_no_more_is_let_go),
         cmocka_unit_test(a_stack_that_is_often_empty_becomes_deeper),

@@ -191,6 +191,22 @@ static void nothing_of_a_class_that_does_not_grow(void **state) {
     assert_true(choose());
 }
 
+static void classes_are_chosen_from_one_after_the_other(void **state) {
+    static uint8_t chosen[CLASSES];
+    (void)state;
+    one_size(MIB);
+    add_class(2, 2304, 2 * MIB);
+    add_size(2, 2064, DYN_LEAST_SEEN);
+    assert_true(choose() && choice.bytes == 2064); // saves more
+    sizes.report.class_chosen = chosen;
+    assert_true(choose() && choice.bytes == 2064); // none yet
+    chosen[2] = 1;
+    assert_true(choose() && choice.bytes == 1040);
+    chosen[1] = 1;
+    assert_false(choose());
+    assert_true(choice.saved_bytes == 0);
+}
+
 static void little_seen_says_nothing(void **state) {
     (void)state;
     one_size(MIB);
@@ -274,6 +290,7 @@ int main(void) {
         cmocka_unit_test_setup(nothing_is_chosen_below_the_least_saving, begin),
         cmocka_unit_test_setup(threads_and_use_raise_the_least_saving, begin),
         cmocka_unit_test_setup(nothing_of_a_class_that_does_not_grow, begin),
+        cmocka_unit_test_setup(classes_are_chosen_from_one_after_the_other, begin),
         cmocka_unit_test_setup(little_seen_says_nothing, begin),
         cmocka_unit_test_setup(sizes_that_fit_their_class_have_one, begin),
         cmocka_unit_test_setup(small_sizes_have_classes_of_their_own_already, begin),
