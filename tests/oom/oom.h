@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <fcntl.h>
 #include <hakmem/hakmem.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -113,19 +114,18 @@ UNUSED static size_t allocated_bytes(void) {
     return stats.allocated_bytes;
 }
 
-// A field of /proc/self/status in KiB, as VmRSS or VmLck.
+// A field of /proc/self/status in KiB, as VmRSS or VmLck. Takes no memory, for there may be none.
 UNUSED static size_t status_kib(const char *name) {
-    char line[256];
-    size_t value = 0;
-    FILE *file = fopen("/proc/self/status", "re");
-    CHECK(file != NULL);
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == ':') {
-            value = strtoul(line + strlen(name) + 1, NULL, 10);
-        }
-    }
-    (void)fclose(file);
-    return value;
+    char text[8192], field[64];
+    int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    CHECK(file >= 0);
+    ssize_t length = read(file, text, sizeof text - 1);
+    CHECK(length > 0);
+    (void)close(file);
+    text[length] = '\0';
+    (void)snprintf(field, sizeof field, "\n%s:", name);
+    const char *found = strstr(text, field);
+    return found == NULL ? 0 : strtoul(found + strlen(field), NULL, 10);
 }
 
 // Starts this program again with one argument, after `prepare` was called in the child. Returns the wait status.
