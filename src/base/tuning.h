@@ -192,7 +192,7 @@
 #define HUGE_MOST_BORDERS 8192 // an eighth of the usual vm.max_map_count
 #define HUGE_SPARSE_SHARE 8    // at most this part (1/N) of the pages in use may be untouched
 #define HUGE_STAYS_SHARE 6     // or this one, where a group is huge already: one sparse control of four is more
-#define HUGE_COMPACT_SHARE 6   // or, while something is learned, of groups of which a part is used, for the next run
+#define HUGE_COMPACT_SHARE 6   // and this one of the groups in use, for the next run to have huge ones from the first
 // Looks at how dense the heap is: how many groups, of so many that are remembered, opened so long (groups opened: a
 // part 1/N of the heap, within these numbers) ago that what is in them has been touched if it ever will be. And the
 // next look comes after this part (1/N) of the heap was opened, within these numbers of groups: it costs some

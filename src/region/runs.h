@@ -51,7 +51,7 @@ INTERNAL void runs_give(size_t first, size_t slices);
 INTERNAL bool runs_purge(size_t keep_bytes);
 // Bytes by which what is retained, and `idle_bytes` more in slices in use, exceed the bound.
 INTERNAL size_t runs_surplus_bytes(size_t idle_bytes);
-// N3. What of them is owed for growth; runs_outside_is_over no more until more is.
+// N3. Bytes of cached big blocks that are owed for growth; runs_outside_is_over says so no more until more are.
 INTERNAL size_t runs_owed_bytes(void);
 // N3 and N4, for memory outside of the window: how much of what is retained is to go when so many bytes are taken anew.
 INTERNAL size_t runs_growth_surplus_bytes(size_t bytes);
