@@ -51,6 +51,7 @@ static void stay_level_with_several(void *unused) {
 static void grow_with_several(void *unused) {
     (void)unused;
     begin();
+    seen.in_use_bytes = 16 * MIB;
     ask_for(1040, 1000, FEW_BLOCKS);
     ask_for(2064, 1000, FEW_BLOCKS / 3);
     MUST(step_later(10 * MS_NS));
