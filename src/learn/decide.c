@@ -155,6 +155,7 @@ void decide_hold(const struct observation *seen) {
         .now_ns = seen->now_ns,
         .in_use = seen->course,
         .retained_bytes = seen->retained_bytes,
+        .highest_retained_bytes = seen->highest_retained_bytes,
         .allowance_bytes = seen->allowance_bytes,
         .refaulted_bytes = seen->refaulted_bytes,
         .worth_ns = worth_ns,

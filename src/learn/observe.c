@@ -54,6 +54,7 @@ void observe(struct observation *seen, uint64_t now_ns) {
     struct cache_totals cache = cache_count();
     seen->in_use_bytes = (runs.in_use_slices << SLICE_SHIFT) + mapping_count().bytes;
     seen->course = (struct rises_seen){seen->in_use_bytes, seen->in_use_bytes, seen->in_use_bytes};
+    seen->highest_retained_bytes = 0;
     seen->retained_bytes = (runs.retained_slices << SLICE_SHIFT) + cache.bytes;
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
     seen->purged_bytes = runs.purged_bytes + cache.released_bytes;
@@ -72,7 +73,9 @@ static uint64_t observed_batches(const struct observation *seen, unsigned class_
 }
 
 void observe_course(struct observation *seen) {
-    seen->course = runs_take_extremes(RETAIN_LOOKS).in_use;
+    struct runs_extremes since = runs_take_extremes(RETAIN_LOOKS);
+    seen->course = since.in_use;
+    seen->highest_retained_bytes = since.highest_retained_bytes;
     seen->in_use_bytes = seen->course.now_bytes;
 }
 

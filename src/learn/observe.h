@@ -27,8 +27,9 @@ struct observation {
     size_t in_use_bytes;      // slices and own mappings handed out
     struct rises_seen course; // of it: what it is now, or what observe_course says
     size_t retained_bytes;
-    size_t granted_bytes; // that all stacks would hold if they were full
-    size_t cached_bytes;  // in stacks and on their way between threads
+    size_t highest_retained_bytes; // since the last look, as observe_course says
+    size_t granted_bytes;          // that all stacks would hold if they were full
+    size_t cached_bytes;           // in stacks and on their way between threads
     size_t allowance_bytes;
     uint64_t purged_bytes; // so far, as the next ones
     uint64_t refaulted_bytes;

@@ -8,7 +8,8 @@
 
 // Free memory on which a program that does nothing is worth waking a thread for, or a heap of several threads.
 #define IDLE_LEAST_BYTES (8 * MIB)
-#define USUAL_SHARE 4 // all but this part (1/N) of the time
+#define AWAKE_SHARE 16 // who takes more than this part (1/N) of the time does not just wake up now and then
+#define USUAL_SHARE 4  // all but this part (1/N) of the time
 
 // Levels are 0, 1, 2, 3, 4, 6, 8, 12, 16 and so on.
 static unsigned level_of(size_t bytes) {
@@ -78,14 +79,24 @@ static void note_worth(struct retention *state, const struct retention_seen *see
         state->is_worth_helper |= seen->now_ns - state->worth_since_ns > seen->worth_ns;
 }
 
-// Whether the program slept since a thread of its own looked last, and something was free.
+// Whether the program slept, with something free: it did hardly anything for as long as that is worth, but to wake up
+// now and then.
 static void note_sleep(struct retention *state, const struct retention_seen *seen) {
-    uint64_t due_ns = most_of(seen->due_ns, state->looked.now_ns);
-    uint64_t unseen_ns = seen->now_ns > due_ns ? seen->now_ns - due_ns : 0;
-    uint64_t busy_ns = seen->busy_ns - state->looked.busy_ns;
-    bool knows_busy = state->looked.busy_ns != 0 && seen->busy_ns >= state->looked.busy_ns;
-    state->has_slept |= knows_busy && most_of(state->looked.retained_bytes, seen->retained_bytes) >= IDLE_LEAST_BYTES &&
-                        unseen_ns > seen->worth_ns && busy_ns < unseen_ns / 2;
+    const struct retention_seen *last = &state->looked;
+    uint64_t elapsed_ns = seen->now_ns - last->now_ns, busy_ns = seen->busy_ns - last->busy_ns;
+    bool knows_busy = last->busy_ns != 0 && seen->busy_ns >= last->busy_ns;
+    if (state->sleep.from_ns == 0) {
+        state->sleep.from_ns = most_of(seen->due_ns, last->now_ns);
+        state->sleep.busy_ns = last->busy_ns;
+    }
+    uint64_t slept_ns = seen->now_ns > state->sleep.from_ns ? seen->now_ns - state->sleep.from_ns : 0;
+    state->has_slept |= knows_busy && state->sleep.retained_bytes >= IDLE_LEAST_BYTES && slept_ns > seen->worth_ns &&
+                        seen->busy_ns - state->sleep.busy_ns < slept_ns / 2;
+    state->is_worth_helper |= state->has_slept;
+    if (!knows_busy || busy_ns >= elapsed_ns / AWAKE_SHARE) {
+        state->sleep.from_ns = 0;
+        state->sleep.retained_bytes = seen->retained_bytes;
+    }
     state->looked = *seen;
 }
 
@@ -95,6 +106,8 @@ struct retention_choice retention_step(struct retention *state, const struct ret
         state->worth_since_ns = seen->now_ns;
     }
     note_worth(state, seen);
+    state->sleep.retained_bytes =
+        most_of(state->sleep.retained_bytes, most_of(seen->retained_bytes, seen->highest_retained_bytes));
     if (!seen->is_helpers)
         note_sleep(state, seen);
     note_in_use(state, seen);
@@ -141,6 +154,7 @@ void retention_begin_life(struct retention *state, uint64_t now_ns) {
     if (state->last.now_ns != 0)
         state->last.now_ns = state->looked.now_ns = now_ns;
     state->looked.busy_ns = 0;
+    memset(&state->sleep, 0, sizeof state->sleep);
     state->is_worth_helper = state->has_slept = false;
     state->worth_since_ns = now_ns;
     memset(state->gains, 0, sizeof state->gains);

@@ -25,12 +25,13 @@ struct retention_seen {
     uint64_t now_ns;
     struct rises_seen in_use;
     size_t retained_bytes;
-    size_t allowance_bytes;   // the mechanism's own, by refaults
-    uint64_t refaulted_bytes; // so far
-    uint64_t worth_ns;        // for which holding costs as much as faulting in: retention_ns
-    uint64_t hold_ns;         // for which what comes again is held: retention_hold_ns
-    uint64_t due_ns;          // when a look of the program's own threads was due; 0: not known
-    uint64_t busy_ns;         // processor time of the process so far; 0: not known
+    size_t highest_retained_bytes; // since the last look, whoever looked
+    size_t allowance_bytes;        // the mechanism's own, by refaults
+    uint64_t refaulted_bytes;      // so far
+    uint64_t worth_ns;             // for which holding costs as much as faulting in: retention_ns
+    uint64_t hold_ns;              // for which what comes again is held: retention_hold_ns
+    uint64_t due_ns;               // when a look of the program's own threads was due; 0: not known
+    uint64_t busy_ns;              // processor time of the process so far; 0: not known
     unsigned threads;
     bool is_helpers; // the helper looks: none of the program's own threads came by
 };
@@ -38,12 +39,17 @@ struct retention_seen {
 struct retention {
     struct retention_seen last;   // now_ns 0: nothing was seen yet
     struct retention_seen looked; // the last one that was not the helper's
+    struct {                      // what may be a sleep: since the last of those before which the program was busy
+        uint64_t from_ns;         // that, or when the next one was due; 0: not known yet
+        uint64_t busy_ns;         // processor time of the process until then
+        size_t retained_bytes;    // the most since then
+    } sleep;
     struct rises rises;
     uint64_t refault_ns;     // when purged memory was last needed again
     size_t refault_bytes;    // the mechanism's allowance then
     uint64_t worth_since_ns; // at each look, there is enough to be worth a thread
     bool is_worth_helper;    // it was for long
-    bool has_slept;          // and the program did hardly anything, for longer, while nobody looked
+    bool has_slept;          // and the program did hardly anything for longer
     // What holding it through all falls so far would have gained, by the depth of a byte below what was in use, in
     // bytes faulted in.
     double gains[RETENTION_LEVELS];

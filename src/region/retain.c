@@ -33,13 +33,15 @@ static size_t all_in_use_slices(void) {
 }
 
 static void note_extremes(size_t in_use, size_t retained) {
-    narrowest = (struct retain_extremes){.highest_in_use_slices = SIZE_MAX};
+    narrowest = (struct retain_extremes){.highest_retained_slices = SIZE_MAX, .highest_in_use_slices = SIZE_MAX};
     for (unsigned i = 0; i < RETAIN_WATCHERS; i++) {
         struct retain_extremes *seen = &extremes[i];
         seen->lowest_retained_slices = least_of(seen->lowest_retained_slices, retained);
+        seen->highest_retained_slices = most_of(seen->highest_retained_slices, retained);
         seen->lowest_in_use_slices = least_of(seen->lowest_in_use_slices, in_use);
         seen->highest_in_use_slices = most_of(seen->highest_in_use_slices, in_use);
         narrowest.lowest_retained_slices = most_of(narrowest.lowest_retained_slices, seen->lowest_retained_slices);
+        narrowest.highest_retained_slices = least_of(narrowest.highest_retained_slices, seen->highest_retained_slices);
         narrowest.lowest_in_use_slices = most_of(narrowest.lowest_in_use_slices, seen->lowest_in_use_slices);
         narrowest.highest_in_use_slices = least_of(narrowest.highest_in_use_slices, seen->highest_in_use_slices);
     }
@@ -52,8 +54,8 @@ void retain_note_change(void) {
         most_slices = all;
     if (highest_retained_slices < retained)
         highest_retained_slices = retained;
-    if (retained < narrowest.lowest_retained_slices || in_use < narrowest.lowest_in_use_slices ||
-        in_use > narrowest.highest_in_use_slices)
+    if (retained < narrowest.lowest_retained_slices || retained > narrowest.highest_retained_slices ||
+        in_use < narrowest.lowest_in_use_slices || in_use > narrowest.highest_in_use_slices)
         note_extremes(in_use, retained);
     lowest_idle_slices = least_of(lowest_idle_slices, retain.outside.idle_bytes >> SLICE_SHIFT);
     retain.allowance_slices = least_of(retain.allowance_slices, most_slices); // no program needs more than it had
@@ -62,7 +64,7 @@ void retain_note_change(void) {
 struct retain_extremes retain_take_extremes(enum retain_watcher watcher) {
     struct retain_extremes taken = extremes[watcher];
     taken.in_use_slices = all_in_use_slices();
-    extremes[watcher] = (struct retain_extremes){SIZE_MAX, SIZE_MAX, 0, 0};
+    extremes[watcher] = (struct retain_extremes){.lowest_retained_slices = SIZE_MAX, .lowest_in_use_slices = SIZE_MAX};
     note_extremes(taken.in_use_slices, retain_all_slices());
     return taken;
 }
@@ -162,13 +164,15 @@ static size_t growth_bound_slices(void) {
     return allowance(retain.allowance_slices) + (asked > RETAIN_MIN_BYTES ? asked >> SLICE_SHIFT : 0);
 }
 
-size_t retain_growth_keeps(void) {
+size_t retain_growth_keeps(bool *owes) {
     size_t limit = retain_limit_slices();
+    *owes = false;
     if (grown_slices < GROWTH_BYTES >> SLICE_SHIFT)
         return limit;
     size_t keep = most_of(growth_bound_slices(), less(retain.retained_slices, grown_slices));
-    size_t paid = less(retain.retained_slices, keep);
-    retain.outside.owed_bytes = retain_owed_bytes() + (less(grown_slices, paid) << SLICE_SHIFT);
+    size_t unpaid = less(grown_slices, less(retain.retained_slices, keep));
+    retain.outside.owed_bytes = retain_owed_bytes() + (unpaid << SLICE_SHIFT);
+    *owes = unpaid > 0 && retain_owed_bytes() > 0;
     grown_slices = 0;
     return least_of(keep, limit);
 }

@@ -33,6 +33,7 @@ enum retain_watcher {
 // Since then.
 struct retain_extremes {
     size_t lowest_retained_slices;
+    size_t highest_retained_slices;
     size_t lowest_in_use_slices; // of what is in use, outside of the window too, as the next
     size_t highest_in_use_slices;
     size_t in_use_slices; // now
@@ -72,8 +73,9 @@ INTERNAL size_t retain_target_bytes(size_t bound);
 // N4. Slices that may be retained beside what is in use.
 INTERNAL size_t retain_limit_slices(void);
 INTERNAL bool retain_is_above_hard_limit(size_t more_slices);
-// N3. Slices that may stay retained after growth was noted: the limit, where it is too little to pay for.
-INTERNAL size_t retain_growth_keeps(void);
+// N3. Slices that may stay retained after growth was noted: the limit, where it is too little to pay for. `owes`:
+// slices did not pay for all of it, and cached big blocks are to.
+INTERNAL size_t retain_growth_keeps(bool *owes);
 // N3. What of the cached big blocks is owed for growth that slices did not pay for.
 INTERNAL size_t retain_owed_bytes(void);
 // So much of them was taken or released.

@@ -183,10 +183,11 @@ static size_t take_free(size_t slices, size_t align, bool *zeroed) {
         change = groups_choose(first, slices);
         groups_visit(first, slices, group_free_to_used);
     }
-    size_t owed = retain_owed_bytes(), keep = retain_growth_keeps();
+    bool owes;
+    size_t keep = retain_growth_keeps(&owes);
     bool over = retain.retained_slices > keep;
     bool is_above = retain.outside.idle_bytes > 0 && retain_all_slices() > retain_limit_slices();
-    if (is_above || retain_owed_bytes() > owed)
+    if (is_above || owes)
         store_relaxed(&outside_is_over, 1); // read without the lock in runs_outside_is_over
     bool looks = huge_looks_at_density() && density_begin_look(&look, retain.in_use_slices);
     lock_release(&runs_lock);
@@ -419,6 +420,7 @@ struct runs_extremes runs_take_extremes(enum retain_watcher watcher) {
     struct retain_extremes taken = retain_take_extremes(watcher);
     lock_release(&runs_lock);
     return (struct runs_extremes){taken.lowest_retained_slices << SLICE_SHIFT,
+                                  taken.highest_retained_slices << SLICE_SHIFT,
                                   {.lowest_bytes = taken.lowest_in_use_slices << SLICE_SHIFT,
                                    .highest_bytes = taken.highest_in_use_slices << SLICE_SHIFT,
                                    .now_bytes = taken.in_use_slices << SLICE_SHIFT}};

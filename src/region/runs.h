@@ -37,6 +37,7 @@ struct runs_totals {
 // What there was since a watcher asked last, big blocks included.
 struct runs_extremes {
     size_t lowest_retained_bytes;
+    size_t highest_retained_bytes;
     struct rises_seen in_use;
 };
 

@@ -39,13 +39,19 @@ static void bound_is_a_least_a_share_and_the_allowance(void **state) {
     assert_true(target < 16 * MIB && target > 0);
 }
 
+static bool owes;
+
+static size_t keeps_for_growth(void) {
+    return retain_growth_keeps(&owes);
+}
+
 static void policies_keep_all_or_nothing(void **state) {
     (void)state;
     options.free_policy = OPTION_FREE_POLICY_KEEP;
     assert_true(retain_bound_bytes() > 1024 * GIB);
     retain_note_growth(SLICES(GIB));
     retain.retained_slices = SLICES(GIB);
-    assert_true(retain_growth_keeps() >= retain.retained_slices);
+    assert_true(keeps_for_growth() >= retain.retained_slices);
     options.free_policy = OPTION_FREE_POLICY_BATCH;
     options.release_batch = 5 * MIB;
     assert_int_equal(retain_bound_bytes(), 5 * MIB);
@@ -77,12 +83,12 @@ static void growth_pays_down_to_the_allowance(void **state) {
     retain.retained_slices = SLICES(12 * MIB);
     retain.allowance_slices = SLICES(9 * MIB);
     retain_note_growth(SLICES(GROWTH_BYTES) - 1);
-    assert_true(retain_growth_keeps() > retain.retained_slices); // too little to pay for
+    assert_true(keeps_for_growth() > retain.retained_slices); // too little to pay for
     retain_note_growth(1);
-    assert_int_equal(retain_growth_keeps(), SLICES(12 * MIB - GROWTH_BYTES));
-    assert_true(retain_growth_keeps() > retain.retained_slices); // it is paid
+    assert_int_equal(keeps_for_growth(), SLICES(12 * MIB - GROWTH_BYTES));
+    assert_true(keeps_for_growth() > retain.retained_slices); // it is paid
     retain_note_growth(SLICES(GIB));
-    assert_int_equal(retain_growth_keeps(), SLICES(9 * MIB));
+    assert_int_equal(keeps_for_growth(), SLICES(9 * MIB));
     retain.outside.idle_bytes = 2 * MIB;
     assert_int_equal(retain_surplus_of_growth(GIB), 5 * MIB);
     assert_int_equal(retain_surplus_of_growth(MIB), MIB);
@@ -100,7 +106,7 @@ static void what_the_allowance_began_with_is_not_for_growth(void **state) {
     retain_note_change(); // it was there once
     assert_int_equal(retain_bound_bytes(), RETAIN_MIN_BYTES + 9 * MIB);
     retain_note_growth(SLICES(GIB));
-    assert_int_equal(retain_growth_keeps(), 0);
+    assert_int_equal(keeps_for_growth(), 0);
     assert_int_equal(retain_surplus_of_growth(GIB), 12 * MIB);
 }
 
@@ -110,12 +116,20 @@ static void for_what_slices_do_not_pay_big_blocks_are_owed(void **state) {
     retain.outside.idle_bytes = 20 * MIB;
     retain_note_growth(SLICES(8 * MIB));
     assert_int_equal(retain_owed_bytes(), 0); // nobody asked for it yet
-    assert_int_equal(retain_growth_keeps(), 0);
+    assert_int_equal(keeps_for_growth(), 0);
     assert_int_equal(retain_owed_bytes(), 5 * MIB);
+    assert_true(owes);
+    keeps_for_growth();
+    assert_false(owes); // nothing new
     retain.retained_slices = 0;
     retain_note_growth(SLICES(4 * MIB));
-    retain_growth_keeps();
+    keeps_for_growth();
     assert_int_equal(retain_owed_bytes(), 9 * MIB);
+    retain.retained_slices = SLICES(2 * MIB);
+    retain_note_growth(SLICES(2 * MIB));
+    keeps_for_growth();
+    assert_false(owes); // slices pay for it
+    retain.retained_slices = 0;
     retain_note_less_idle(2 * MIB);
     assert_int_equal(retain_owed_bytes(), 7 * MIB);
     retain.allowance_slices = SLICES(15 * MIB);
@@ -125,8 +139,13 @@ static void for_what_slices_do_not_pay_big_blocks_are_owed(void **state) {
     retain_note_less_idle(GIB);
     assert_int_equal(retain_owed_bytes(), 0);
     retain_note_growth(SLICES(GIB));
-    retain_growth_keeps();
+    keeps_for_growth();
     assert_int_equal(retain_owed_bytes(), MIB); // no more than there is above it
+    assert_true(owes);
+    retain.allowance_slices = SLICES(GIB);
+    retain_note_growth(SLICES(GIB));
+    keeps_for_growth();
+    assert_false(owes); // nothing is above it
 }
 
 // Slices to be given back until it is time to fade.
@@ -199,6 +218,26 @@ static void the_lowest_is_what_was_retained_all_the_time(void **state) {
     retain_note_change();
     assert_int_equal(lowest_retained(RETAIN_LEARNER), 0); // the other's last call was before all this
     assert_int_equal(lowest_retained(RETAIN_HELPER), 65);
+}
+
+static size_t highest_retained(enum retain_watcher watcher) {
+    return retain_take_extremes(watcher).highest_retained_slices;
+}
+
+static void each_watcher_knows_how_much_was_retained(void **state) {
+    (void)state;
+    retain_take_extremes(RETAIN_LEARNER);
+    retain_take_extremes(RETAIN_LOOKS);
+    const size_t course[] = {30, 70, 40};
+    for (size_t i = 0; i < COUNT_OF(course); i++) {
+        retain.retained_slices = course[i];
+        retain_note_change();
+    }
+    assert_int_equal(highest_retained(RETAIN_LOOKS), 70);
+    retain.outside.idle_bytes = 10 * SLICE_BYTES;
+    retain_note_change();
+    assert_int_equal(highest_retained(RETAIN_LOOKS), 50); // since that call
+    assert_int_equal(highest_retained(RETAIN_LEARNER), 70);
 }
 
 static void assert_in_use(enum retain_watcher watcher, size_t lowest, size_t highest, size_t now) {
@@ -276,6 +315,7 @@ int main(void) {
         cmocka_unit_test_setup(for_what_slices_do_not_pay_big_blocks_are_owed, begin),
         cmocka_unit_test_setup(allowance_fades_to_what_is_used, begin),
         cmocka_unit_test_setup(fading_that_was_wrong_is_rarer, begin),
+        cmocka_unit_test_setup(each_watcher_knows_how_much_was_retained, begin),
         cmocka_unit_test_setup(each_watcher_knows_between_what_use_went, begin),
         cmocka_unit_test_setup(the_lowest_is_what_was_retained_all_the_time, begin),
         cmocka_unit_test_setup(allowance_is_no_more_than_there_ever_was, begin),
