@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 
 #include "learn/learn.h"
+#include "region/runs.h"
 #include "unit/heap/heaps.h"
 
 enum { BLOCKS = 3000 };
@@ -56,14 +57,19 @@ static void between_looks_use_went_up_and_down(void **state) {
     release_many(blocks, 1000);
     heap_trim(SIZE_MAX);
     look();
+    assert_int_equal(seen.highest_retained_bytes, 0); // it does not say
     assert_in_range(seen.in_use_bytes, 0, before + MIB);
     assert_int_equal(seen.course.highest_bytes, seen.in_use_bytes);
     assert_int_equal(seen.course.lowest_bytes, seen.in_use_bytes);
     observe_course(&seen);
     assert_in_range(seen.course.highest_bytes, before + 30 * MIB, before + 36 * MIB);
     assert_in_range(seen.course.lowest_bytes, 0, before);
+    runs_purge(0);
+    observe_course(&seen);
+    assert_true(seen.highest_retained_bytes > 8 * MIB); // before that
     observe_course(&seen);
     assert_int_equal(seen.course.highest_bytes, seen.in_use_bytes);
+    assert_in_range(seen.highest_retained_bytes, 0, MIB);
 }
 
 static void batches_are_counted(void **state) {
