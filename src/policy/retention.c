@@ -154,7 +154,6 @@ void retention_begin_life(struct retention *state, uint64_t now_ns) {
     if (state->last.now_ns != 0)
         state->last.now_ns = state->looked.now_ns = now_ns;
     state->looked.busy_ns = 0;
-    memset(&state->sleep, 0, sizeof state->sleep);
     state->is_worth_helper = state->has_slept = false;
     state->worth_since_ns = now_ns;
     memset(state->gains, 0, sizeof state->gains);
