@@ -82,12 +82,11 @@ static void note_worth(struct retention *state, const struct retention_seen *see
 // Whether the program slept, with something free: it did hardly anything for as long as that is worth, but to wake up
 // now and then.
 static void note_sleep(struct retention *state, const struct retention_seen *seen) {
-    const struct retention_seen *last = &state->looked;
-    uint64_t elapsed_ns = seen->now_ns - last->now_ns, busy_ns = seen->busy_ns - last->busy_ns;
-    bool knows_busy = last->busy_ns != 0 && seen->busy_ns >= last->busy_ns;
+    uint64_t elapsed_ns = seen->now_ns - state->looked.now_ns, busy_ns = seen->busy_ns - state->looked.busy_ns;
+    bool knows_busy = state->looked.busy_ns != 0 && seen->busy_ns >= state->looked.busy_ns;
     if (state->sleep.from_ns == 0) {
-        state->sleep.from_ns = most_of(seen->due_ns, last->now_ns);
-        state->sleep.busy_ns = last->busy_ns;
+        state->sleep.from_ns = most_of(seen->due_ns, state->looked.now_ns);
+        state->sleep.busy_ns = state->looked.busy_ns;
     }
     uint64_t slept_ns = seen->now_ns > state->sleep.from_ns ? seen->now_ns - state->sleep.from_ns : 0;
     state->has_slept |= knows_busy && state->sleep.retained_bytes >= IDLE_LEAST_BYTES && slept_ns > seen->worth_ns &&
@@ -97,12 +96,15 @@ static void note_sleep(struct retention *state, const struct retention_seen *see
         state->sleep.from_ns = 0;
         state->sleep.retained_bytes = seen->retained_bytes;
     }
-    state->looked = *seen;
+    state->looked.now_ns = seen->now_ns;
+    state->looked.busy_ns = seen->busy_ns;
 }
 
 struct retention_choice retention_step(struct retention *state, const struct retention_seen *seen) {
     if (state->last.now_ns == 0) {
-        state->last = state->looked = *seen;
+        state->last = *seen;
+        state->looked.now_ns = seen->now_ns;
+        state->looked.busy_ns = seen->busy_ns;
         state->worth_since_ns = seen->now_ns;
     }
     note_worth(state, seen);

@@ -37,12 +37,14 @@ struct retention_seen {
 };
 
 struct retention {
-    struct retention_seen last;   // now_ns 0: nothing was seen yet
-    struct retention_seen looked; // the last one that was not the helper's
-    struct {                      // what may be a sleep: since the last of those before which the program was busy
-        uint64_t from_ns;         // that, or when the next one was due; 0: not known yet
-        uint64_t busy_ns;         // processor time of the process until then
-        size_t retained_bytes;    // the most since then
+    struct retention_seen last; // now_ns 0: nothing was seen yet
+    struct {                    // the last look that was not the helper's
+        uint64_t now_ns, busy_ns;
+    } looked;
+    struct {                   // what may be a sleep: since the last of those before which the program was busy
+        uint64_t from_ns;      // that, or when the next one was due; 0: not known yet
+        uint64_t busy_ns;      // processor time of the process until then
+        size_t retained_bytes; // the most since then
     } sleep;
     struct rises rises;
     uint64_t refault_ns;     // when purged memory was last needed again
