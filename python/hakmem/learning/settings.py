@@ -139,9 +139,9 @@ PARTS = {
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
     "realloc": ("headroom_share",),
 }
-# The learner's own names of parts that decide while a program runs (src/learn/parts.h); others decide for its next run,
-# or in mode research alone.
-_LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "realloc": "headroom"}
+# The learner's own names of parts that do something while a program runs (src/learn/parts.h); others decide for its next
+# run, or in mode research alone.
+_LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "huge_pages": "huge", "realloc": "headroom"}
 ALL_LEARNERS = ("depths", "classes", "memory", "headroom", "huge", "mappings", "tolerance", "tournaments", "sites")
 # What keeps a part from being learned while a program runs. An option that the user has set stays as it is, also at its
 # default.
