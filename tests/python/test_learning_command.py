@@ -153,6 +153,8 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
     assert {"only-dyn", "without-dyn", "only-retention", "without-retention", "learning-big"} <= set(chosen)
     assert "only-cap" not in chosen and "class" not in one.store.learned["stationary/x", "without-dyn"]["program.policy"]
     assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", *settings.PARTS_OFF}
+    picture.save(one.store, tmp_path / "parts.svg")
+    assert "stationary/x: dyn" in (tmp_path / "parts.svg").read_text()
     given = dict(program.runs)["learning-big"]
     assert given == {"HAKMEM_MODE": "learning", "HAKMEM_BIG_THRESHOLD": "32m"}
 

@@ -1,4 +1,5 @@
-"""The picture: for each row what is learned over the defaults, and over the fastest fixed setting."""
+"""The picture: for each row what is learned over the defaults, and over the fastest fixed setting; and what each part
+gains, where that was measured."""
 
 from pathlib import Path
 
@@ -16,6 +17,8 @@ _OVER_DEFAULT, _OVER_FASTEST, _LEARNING = "learned / default", "learned / fastes
 _PEAK, _MEAN = "learned / default: peak", "learned / default: mean"
 _LEARNING_PEAK, _LEARNING_MEAN = "learning / default: peak", "learning / default: mean"
 _SPEEDS, _MEMORIES = [_OVER_FASTEST, _OVER_DEFAULT, _LEARNING], [_PEAK, _MEAN, _LEARNING_PEAK, _LEARNING_MEAN]
+_ALONE, _WITHIN, _LEARNS = "alone / default", "all / all but it", "learning / learning without it"
+_PARTS = [_ALONE, _WITHIN, _LEARNS]
 ALL_CHANGING = "changing: all together"
 WIDTH, ROW_HEIGHT, LETTER_WIDTH, MARGIN = 340, 28, 7, 1.02
 TICKS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4, 5, 7, 10)
@@ -58,6 +61,20 @@ def _compared(store: Store) -> dict[str, tuple[Compared, Compared | None, Compar
             for row, (over, best, learns) in made.items()}
 
 
+def _part_values(effects: list[findings.PartEffect]) -> tuple[list[dict], list[dict]]:
+    """As in the table: mean memory, the peak where there is no mean."""
+    speeds, memories = [], []
+    for one in effects:
+        for series, compared in zip(_PARTS, (one.alone, one.within, one.learns), strict=True):
+            speeds += _point(_part_row(one), series, compared.speed)
+            memories += _point(_part_row(one), series, compared.mean or compared.peak)
+    return speeds, memories
+
+
+def _part_row(one: findings.PartEffect) -> str:
+    return f"{one.row}: {one.part}"
+
+
 def _rows(store: Store) -> list[str]:
     return [one["name"] for one in store.rows()]
 
@@ -92,13 +109,23 @@ def _panel(values: list[dict], order: list[str], colours: list[str], rows: list[
     return (one + lines + points).properties(width=WIDTH, height=ROW_HEIGHT * len(rows))
 
 
-def chart(store: Store) -> altair.TopLevelMixin:
-    speeds, memories = _values(store)
-    rows = _order(store)
-    left = _panel(speeds, _SPEEDS, pictures.COLOURS[:3], rows, "speed: to the right is better", True)
-    right = _panel(memories, _MEMORIES, [pictures.COLOURS[place] for place in (3, 1, 4, 2)], rows,
-                   "memory: to the left is better", False)
+def _side_by_side(values: tuple[list[dict], list[dict]], series: tuple[list[str], list[str]],
+                  colours: tuple[list[str], list[str]], rows: list[str]) -> altair.TopLevelMixin:
+    left = _panel(values[0], series[0], colours[0], rows, "speed: to the right is better", True)
+    right = _panel(values[1], series[1], colours[1], rows, "memory: to the left is better", False)
     return altair.hconcat(left, right).resolve_scale(color="independent", y="independent")
+
+
+def chart(store: Store) -> altair.TopLevelMixin:
+    speed_colours = pictures.COLOURS[:3]
+    whole = _side_by_side(_values(store), (_SPEEDS, _MEMORIES),
+                          (speed_colours, [pictures.COLOURS[place] for place in (3, 1, 4, 2)]), _order(store))
+    effects = findings.parts(store)
+    if not effects:
+        return whole
+    parts = _side_by_side(_part_values(effects), (_PARTS, _PARTS), (speed_colours, speed_colours),
+                          [_part_row(one) for one in effects])
+    return altair.vconcat(whole, parts.properties(title="each part")).resolve_scale(color="independent")
 
 
 def save(store: Store, file: Path) -> None:
