@@ -120,3 +120,10 @@ def test_parts_of_the_learner_are_those_that_it_has():
     source = (places.TREE / "src/learn/parts.h").read_text()
     names = re.findall(r" PART\((\w+)\)", source.partition("enum part")[0])
     assert names == list(settings.ALL_LEARNERS)
+
+
+def test_what_does_something_while_a_program_runs_can_be_left_out_of_learning():
+    left_out = {part: set(settings.ALL_LEARNERS) - set(options["HAKMEM_LEARN_PARTS"].split("+"))
+                for part, options in settings.PARTS_OFF.items() if "HAKMEM_LEARN_PARTS" in options}
+    assert left_out == {"cap": {"depths"}, "dyn": {"classes"}, "retention": {"memory"}, "huge_pages": {"huge"},
+                        "realloc": {"headroom"}}
