@@ -283,8 +283,8 @@ The option `learn_parts` names those that are at work, so that what each gains c
 What it gains is measured by `hakmem bench policy`, in pairs of runs against the defaults and against every setting that could be
 made by hand: [programs that do one thing](proof/stationary.md), [programs that change](proof/changing.md) (and by themselves
 [two real ones](proof/traces.md), redis and then python), [programs whose sizes sit badly, and bursts](proof/memory.md), [programs
-that change faster than looks come, bursts that do not return, thousands of call sites](proof/adversarial.md),
-and [real programs](proof/programs.md); and what [each part](proof/parts.md) gains by itself. Each page says of which commit it is.
+that change faster than looks come, bursts that do not return, thousands of call sites](proof/adversarial.md), and
+[real programs](proof/programs.md). What each part gains by itself has [a page](proof/parts.md), too. Each page says of which commit it is.
 
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
