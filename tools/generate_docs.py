@@ -273,12 +273,14 @@ a page costs is measured where the program runs, now and then (`learn/probe.h`):
 | what threads hold and do not use | where other free memory goes, at most ten times a second: slabs that a thread has leased, and all but the newest of the blocks in its stack, of a class that it has not used since the last time; of blocked threads, too. And the idle pages of classes that nobody uses any more | `heap/visit.h` |
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | own mappings for blocks above 1 MiB (`big_threshold`), in the next run | from the smallest of their sizes on, where these lie within a doubling and up to eight calls ask for them: then the cache serves each request with each block that was freed | `policy/spread.h` |
-| huge pages from the first page on, in the next run | where the heap was dense, had 8 MiB or more, and no more than a sixth of the groups in use was never touched | `learn/next_run.h` |
-| huge pages for groups that are full and touched already | one after the other, at once, in a heap of 8 MiB or more, for 1/200 of the time | `policy/budget.h`, `region/collapse.h` |
+| huge pages from the first page on, in the next run; off by default (part `huge`) | where the heap was dense, had 8 MiB or more, and no more than a sixth of the groups in use was never touched | `learn/next_run.h` |
+| huge pages for groups that are full and touched already; off by default (part `huge`) | one after the other, at once, in a heap of 8 MiB or more, for 1/200 of the time | `policy/budget.h`, `region/collapse.h` |
 | **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, that memory is worth 2 % of the time at the option `memory_price`, which at its default takes some 160 MiB a thread, and no size has a class of its own; where classes are closed, by the sizes that are seen in their place, so that it is taken back where it gains no more | `policy/tolerance.h` |
 | mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages`, `headroom_share` | by tournaments of values (ELO), one decision after the other, while the program does what it is about | `learn/tournament.h` |
 
-The option `learn_parts` names those that are at work, so that what each gains can be measured alone.
+The option `learn_parts` names those that are at work, so that what each gains can be measured alone. Huge pages are learned in mode
+`research`, or with `learn_parts=default+huge`: they gained on no kind of program what they cost there
+([decision 34](decisions/0034-huge-pages-are-not-learned.md)).
 
 What it gains is measured by `hakmem bench policy`, in pairs of runs against the defaults and against every setting that could be
 made by hand: [programs that do one thing](proof/stationary.md), [programs that change](proof/changing.md) (and by themselves

@@ -170,8 +170,10 @@ static uint64_t busy_ns(uint64_t now_ns) {
 
 // Huge pages for what has come to be dense. Apart from what a look costs: it has its own budget.
 static void collapse_some(uint64_t now_ns) {
+    if (!part_learns(PART_huge))
+        return;
     unsigned done = 0, due = budget_due(&learner.collapse, busy_ns(now_ns), learner.seen.in_use_bytes);
-    if (due == 0 || !part_learns(PART_huge))
+    if (due == 0)
         return;
     while (done < due && collapse_next())
         done++;

@@ -12,6 +12,8 @@ static const char *const part_names[PART_COUNT] = {
 #undef PART
 };
 
+#define BY_DEFAULT "default"
+
 static bool part_is_off[PART_COUNT];
 
 static void say_no_part(const char *name, size_t length) {
@@ -23,33 +25,45 @@ static void say_no_part(const char *name, size_t length) {
         letter[0] = (unsigned char)name[i] < ' ' ? '?' : name[i];
         report_text(&report, letter);
     }
-    report_text(&report, "'; there are");
+    report_text(&report, "'; there are " BY_DEFAULT);
     for (unsigned i = 0; i < PART_COUNT; i++) {
-        report_text(&report, i == 0 ? " " : ", ");
+        report_text(&report, ", ");
         report_text(&report, part_names[i]);
     }
     report_text(&report, "; several are joined by +\n");
     report_end(&report);
 }
 
-static unsigned find_part(const char *name, size_t length) {
+static bool is_named(const char *name, const char *list, size_t length) {
+    return strlen(name) == length && memcmp(name, list, length) == 0;
+}
+
+// Huge pages gain on no kind of program what they cost there (decision 34); research is there to try everything.
+static void add_those_by_default(void) {
+    for (unsigned i = 0; i < PART_COUNT; i++)
+        part_is_off[i] &= i == PART_huge && options.mode != OPTION_MODE_RESEARCH;
+}
+
+static void add_named(const char *name, size_t length) {
     unsigned part = 0;
-    while (part < PART_COUNT && (strlen(part_names[part]) != length || memcmp(part_names[part], name, length) != 0))
+    while (part < PART_COUNT && !is_named(part_names[part], name, length))
         part++;
-    return part;
+    if (part < PART_COUNT)
+        part_is_off[part] = false;
+    else if (is_named(BY_DEFAULT, name, length))
+        add_those_by_default();
+    else
+        say_no_part(name, length);
 }
 
 void parts_read(void) {
     const char *list = options.learn_parts;
-    for (unsigned i = 0; i < PART_COUNT; i++)
-        part_is_off[i] = list[0] != '\0';
+    memset(part_is_off, true, sizeof part_is_off);
+    if (list[0] == '\0')
+        add_those_by_default();
     while (*list != '\0') {
         size_t length = strcspn(list, "+");
-        unsigned part = find_part(list, length);
-        if (part < PART_COUNT)
-            part_is_off[part] = false;
-        else
-            say_no_part(list, length);
+        add_named(list, length);
         list += length + (list[length] == '+');
     }
 }

@@ -1,5 +1,5 @@
-// Which parts of the learner are at work: all, or those that the option learn_parts names. So that what each gains can
-// be measured alone.
+// Which parts of the learner are at work: those that gain by themselves (decision 34), or those that the option
+// learn_parts names. So that what each gains can be measured alone.
 #ifndef LEARN_PARTS_H
 #define LEARN_PARTS_H
 
@@ -16,7 +16,8 @@ enum part {
         PART_COUNT
 };
 
-// Reads the option; a name that is none gets a line that says which there are, and counts for nothing.
+// Reads the options learn_parts and mode; research has all. A name that is none gets a line that says which there are,
+// and counts for nothing.
 INTERNAL void parts_read(void);
 INTERNAL bool part_learns(enum part part);
 

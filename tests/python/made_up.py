@@ -33,7 +33,8 @@ class Program:
         given = allocator.environment
         self.runs.append((allocator.name, given))
         if given.get("HAKMEM_MODE") == "learning" and "HAKMEM_POLICY" in given:
-            Path(given["HAKMEM_POLICY"]).write_text(LEARNED_TEXT)
+            has_huge = "huge" in given.get("HAKMEM_LEARN_PARTS", "")
+            Path(given["HAKMEM_POLICY"]).write_text(LEARNED_TEXT.replace("class", "huge_least 0\nclass") if has_huge else LEARNED_TEXT)
         elif "HAKMEM_POLICY" in given:
             assert Path(given["HAKMEM_POLICY"]).read_text().startswith("hakmem-policy 1")
         if allocator.name in self.fails:

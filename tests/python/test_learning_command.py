@@ -152,7 +152,14 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
     chosen = one.store.chosen["stationary/x"]
     assert {"only-dyn", "without-dyn", "only-retention", "without-retention", "learning-big"} <= set(chosen)
     assert "only-cap" not in chosen and "class" not in one.store.learned["stationary/x", "without-dyn"]["program.policy"]
-    assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", *settings.PARTS_OFF}
+    assert {effect.part for effect in findings.parts(one.store)} == {"dyn", "retention", "big", *settings.PARTS_OFF,
+                                                                   *settings.PARTS_ON}
+    huge = {"only-huge_pages": ["huge_least 0"], "learned+huge_pages": ["class 1040", "retain_min 33554432", "huge_least 0"]}
+    for name, lines in huge.items():
+        assert name in chosen and settings.decisions_in(one.store.learned["stationary/x", name]["program.policy"]) == lines
+    assert "without-huge_pages" not in chosen and "learning+huge_pages" in chosen
+    its = next(effect for effect in findings.parts(one.store) if effect.part == "huge_pages")
+    assert its.alone.pairs and its.within.pairs and its.learns.pairs
     picture.save(one.store, tmp_path / "parts.svg")
     assert "stationary/x: dyn" in (tmp_path / "parts.svg").read_text()
     given = dict(program.runs)["learning-big"]

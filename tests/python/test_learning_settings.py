@@ -88,14 +88,15 @@ def test_the_full_grid_is_the_product_with_modes_and_profiles_beside_it():
 def test_options_of_the_grid_are_options_of_the_library():
     text = (places.TREE / "src" / "sys" / "options.def").read_text()
     known = {f"HAKMEM_{name.upper()}" for name in re.findall(r"^OPTION_\w+\((\w+),", text, re.MULTILINE)}
-    arms = [*settings.grid_of_axes(), settings.LEARNING, *map(settings.learning_without, settings.PARTS_OFF)]
+    arms = [*settings.grid_of_axes(), settings.LEARNING, *settings.learning_by_parts()]
     assert {name for arm in arms for name, _ in arm.options} <= known
 
 
 def test_every_kind_of_line_is_in_one_part():
     words = [word for its in settings.PARTS.values() for word in its]
     assert sorted(words) == sorted([*policies.decisions(), "class", "close", "depth", "site"])
-    assert set(settings.PARTS_OFF) <= set(settings.PARTS)
+    assert set(settings.PARTS_OFF) | set(settings.PARTS_ON) <= set(settings.PARTS)
+    assert not set(settings.PARTS_OFF) & set(settings.PARTS_ON)
 
 
 def test_a_part_alone_and_all_but_it_are_the_whole(tmp_path):
@@ -108,6 +109,18 @@ def test_a_part_alone_and_all_but_it_are_the_whole(tmp_path):
             file = tmp_path / "part.policy"
             file.write_text(text)
             assert policies.read(file).program == "python3.11"
+
+
+def test_a_part_of_another_file_is_added_or_replaced(tmp_path):
+    other = LEARNED.replace("class 1040", "class 2064").replace("retain_min", "huge_least 0 windows=2 why=dense\nretain_min")
+    added = settings.with_part(LEARNED, "huge_pages", other)
+    assert settings.decisions_in(added) == [*settings.decisions_in(LEARNED), "huge_least 0 windows=2 why=dense"]
+    assert settings.decisions_in(settings.with_part(LEARNED, "dyn", other))[-1].startswith("class 2064")
+    assert "class 1040" not in settings.with_part(LEARNED, "dyn", other)
+    assert settings.with_part(LEARNED, "huge_pages", LEARNED) == settings.with_part(LEARNED, "huge_pages", "") == LEARNED
+    file = tmp_path / "part.policy"
+    file.write_text(added)
+    assert len(policies.read(file).lines) == len(settings.decisions_in(added))
 
 
 def test_what_was_learned_is_named_as_a_file_or_a_folder(tmp_path):
@@ -123,7 +136,9 @@ def test_parts_of_the_learner_are_those_that_it_has():
 
 
 def test_what_does_something_while_a_program_runs_can_be_left_out_of_learning():
-    left_out = {part: set(settings.ALL_LEARNERS) - set(options["HAKMEM_LEARN_PARTS"].split("+"))
+    by_default = set(settings.ALL_LEARNERS) - {"huge"}
+    left_out = {part: by_default - set(options["HAKMEM_LEARN_PARTS"].split("+"))
                 for part, options in settings.PARTS_OFF.items() if "HAKMEM_LEARN_PARTS" in options}
-    assert left_out == {"cap": {"depths"}, "dyn": {"classes"}, "retention": {"memory"}, "huge_pages": {"huge"},
-                        "realloc": {"headroom"}}
+    assert left_out == {"cap": {"depths"}, "dyn": {"classes"}, "retention": {"memory"}, "realloc": {"headroom"}}
+    assert "huge" not in "".join(str(settings.PARTS_OFF[part]) for part in settings.PARTS_OFF)
+    assert settings.PARTS_ON == {"huge_pages": {"HAKMEM_LEARN_PARTS": "default+huge"}}

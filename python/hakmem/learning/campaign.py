@@ -45,7 +45,7 @@ class Campaign:
     _done: Counter = field(init=False, default_factory=Counter)  # runs by row and stage, those of the store too
 
     def __post_init__(self):
-        fixed = [DEFAULT, LEARNING, *self.grid, *(settings.learning_without(part) for part in settings.PARTS_OFF)]
+        fixed = [DEFAULT, LEARNING, *self.grid, *settings.learning_by_parts()]
         self._known = {one.name: one for one in fixed}
 
     @property
@@ -151,11 +151,7 @@ class Campaign:
         """A file of one learning run, and where nothing changes one of several."""
         if (task.name, _last_learned(task)) in self.store.learned:
             return
-        place = self._place(task) / "learns"
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir()
-        place.chmod(0o777)  # a server that refuses to run as root writes there
-        to = {"HAKMEM_POLICY": str(place / "program.policy") if task.one_file else f"{place}/"}
+        place, to = self._place_to_learn(task)
         before = self.store.learned.get((task.name, LEARNED))
         runs = _learning_runs(task)
         for turn in range(runs):
@@ -165,20 +161,44 @@ class Campaign:
             self.store.runs.pop((task.name, LEARN, turn, LEARNED), None)  # its file is gone with the process that stopped
             self._made(task, LEARN, turn, LEARNED, dict(LEARNING.options) | to)
             if turn in (0, runs - 1):
-                texts = {file.name: file.read_text() for file in sorted(place.glob("*.policy"))}
-                self.store.add_learned(task.name, LEARNED if turn == 0 else HINDSIGHT, texts)
+                self.store.add_learned(task.name, LEARNED if turn == 0 else HINDSIGHT, _texts(place))
+
+    def _place_to_learn(self, task: Task) -> tuple[Path, dict[str, str]]:
+        """A folder that is empty, and what makes a run write its policy there."""
+        place = self._place(task) / "learns"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir()
+        place.chmod(0o777)  # a server that refuses to run as root writes there
+        return place, {"HAKMEM_POLICY": str(place / "program.policy") if task.one_file else f"{place}/"}
 
     def _parts(self, task: Task) -> list[str]:
-        """Settings with one part of what was learned, and without it; and those that don't learn a part."""
+        """Settings with one part of what was learned, and without it, or with what is off by default besides; and those
+        that don't learn a part, or learn such a one."""
         learned = self.store.learned[task.name, LEARNED]
-        parts = dict.fromkeys(part for text in learned.values() for part in settings.parts_in(text))
-        names = []
-        for part in parts:
-            for name, of in ((f"only-{part}", settings.only_part), (f"without-{part}", settings.without_part)):
-                if (task.name, name) not in self.store.learned:
-                    self.store.add_learned(task.name, name, {file: of(text, part) for file, text in learned.items()})
-                names.append(name)
-        return names + [settings.learning_without(part).name for part in settings.PARTS_OFF]
+        made = {}
+        for part in _parts_of(learned):
+            made[f"only-{part}"] = {file: settings.only_part(text, part) for file, text in learned.items()}
+            made[f"without-{part}"] = {file: settings.without_part(text, part) for file, text in learned.items()}
+        for part in settings.PARTS_ON:
+            more = self._learned_with(task, part)
+            if part in _parts_of(more):
+                made[f"only-{part}"] = {file: settings.only_part(text, part) for file, text in more.items()}
+                made[f"{LEARNED}+{part}"] = {file: settings.with_part(text, part, more.get(file, ""))
+                                             for file, text in learned.items()}
+        for name, files in made.items():
+            if (task.name, name) not in self.store.learned:
+                self.store.add_learned(task.name, name, files)
+        return [*made, *(one.name for one in settings.learning_by_parts())]
+
+    def _learned_with(self, task: Task, part: str) -> dict[str, str]:
+        """The files of one run that learned a part which is off by default."""
+        name = settings.learning_with(part).name
+        if (task.name, name) not in self.store.learned:
+            self.store.runs.pop((task.name, LEARN, 0, name), None)  # its file is gone with the process that stopped
+            place, to = self._place_to_learn(task)
+            self._made(task, LEARN, 0, name, dict(settings.learning_with(part).options) | to)
+            self.store.add_learned(task.name, name, _texts(place))
+        return self.store.learned[task.name, name]
 
     # --- who takes part
 
@@ -244,6 +264,14 @@ def _values(report: Report | None) -> halving.Values | None:
         return None
     peak, mean = report["peak_kib"], report.get("mean_kib") or report["peak_kib"]
     return {TIME: report["seconds"], SPACE: math.sqrt(max(peak, 1) * max(mean, 1))}
+
+
+def _texts(folder: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in sorted(folder.glob("*.policy"))}
+
+
+def _parts_of(files: dict[str, str]) -> list[str]:
+    return list(dict.fromkeys(part for text in files.values() for part in settings.parts_in(text)))
 
 
 def _written(folder: Path, files: dict[str, str], one_file: bool) -> Path:

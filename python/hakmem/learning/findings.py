@@ -8,7 +8,7 @@ from hakmem.intervals import Interval
 from hakmem.learning import changing, judging
 from hakmem.learning.judging import Compared, Ratios, Rounds, all_of, any_of, at_least, at_most
 from hakmem.learning.rows import ADVERSARIAL, CHANGING, GROUPS, MEMORY, PROGRAMS, STATIONARY
-from hakmem.learning.settings import DEFAULT, HINDSIGHT, LEARNED, LEARNING, PARTS
+from hakmem.learning.settings import DEFAULT, HINDSIGHT, LEARNED, LEARNING, PARTS, PARTS_ON
 from hakmem.learning.store import Store
 
 NEAR_BEST = 0.98  # of the fastest fixed setting's speed
@@ -236,13 +236,13 @@ def answers(rows: list[Finding], groups: list[Finding]) -> list[Answer]:
 
 @dataclass(frozen=True)
 class PartEffect:
-    """What a part does: alone over the default; and all over all without it."""
+    """What a part does: alone over the default; and all over all but it. Of one that is off by default all is with it."""
 
     row: str
     part: str
     alone: Compared
     within: Compared
-    learns: Compared  # learning over learning without it; no pairs where no option keeps it from learning
+    learns: Compared  # learning with it over learning without it; no pairs where no option makes that difference
 
 
 def parts(store: Store) -> list[PartEffect]:
@@ -250,9 +250,11 @@ def parts(store: Store) -> list[PartEffect]:
     for row in (row["name"] for row in store.rows()):
         rounds = store.rounds(row)
         for part in PARTS:
-            effect = PartEffect(row, part, judging.ratios(rounds, f"only-{part}", DEFAULT.name).compared(),
-                                judging.ratios(rounds, LEARNED, f"without-{part}").compared(),
-                                judging.ratios(rounds, LEARNING.name, f"learning-{part}").compared())
+            within, learns = (LEARNED, f"without-{part}"), (LEARNING.name, f"learning-{part}")
+            if part in PARTS_ON:
+                within, learns = (f"{LEARNED}+{part}", LEARNED), (f"learning+{part}", LEARNING.name)
+            effect = PartEffect(row, part, *(judging.ratios(rounds, *pair).compared()
+                                             for pair in ((f"only-{part}", DEFAULT.name), within, learns)))
             if any(one.pairs for one in (effect.alone, effect.within, effect.learns)):
                 found.append(effect)
     return found

@@ -139,17 +139,20 @@ PARTS = {
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
     "realloc": ("headroom_share",),
 }
-# The learner's own names of parts that do something while a program runs (src/learn/parts.h); others decide for its next
+# The learner's own names of parts that do something while a program runs (src/learn/parts.c); others decide for its next
 # run, or in mode research alone.
-_LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "huge_pages": "huge", "realloc": "headroom"}
+_LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "realloc": "headroom"}
+_OFF_BY_DEFAULT = {"huge_pages": "huge"}
 ALL_LEARNERS = ("depths", "classes", "memory", "headroom", "huge", "mappings", "tolerance", "tournaments", "sites")
 # What keeps a part from being learned while a program runs. An option that the user has set stays as it is, also at its
 # default.
 PARTS_OFF = {
     "idle": {"HAKMEM_PURGE_DELAY": "0"},
-    **{part: {"HAKMEM_LEARN_PARTS": "+".join(name for name in ALL_LEARNERS if name != own)}
+    **{part: {"HAKMEM_LEARN_PARTS": "+".join(one for one in ALL_LEARNERS if one not in (own, *_OFF_BY_DEFAULT.values()))}
        for part, own in _LEARNERS.items()},
 }
+# And what lets one be learned that is off by default.
+PARTS_ON = {part: {"HAKMEM_LEARN_PARTS": f"default+{own}"} for part, own in _OFF_BY_DEFAULT.items()}
 _NOT_DECISIONS = ("hakmem-policy", "program", "build", "runs", "seconds", "end")
 
 
@@ -172,6 +175,12 @@ def without_part(text: str, part: str) -> str:
     return _kept(text, lambda word: word not in PARTS[part])
 
 
+def with_part(text: str, part: str, other: str) -> str:
+    """A policy file with one part's lines of another one."""
+    lines = "".join(f"{line}\n" for line in decisions_in(only_part(other, part)))
+    return without_part(text, part).replace("\nend\n", f"\n{lines}end\n")
+
+
 def _kept(text: str, is_kept) -> str:
     return "".join(line for line in text.splitlines(keepends=True)
                    if _word(line) in _NOT_DECISIONS or is_kept(_word(line)))
@@ -185,3 +194,12 @@ def parts_in(text: str) -> list[str]:
 
 def learning_without(part: str) -> Setting:
     return Setting(f"learning-{part}", LEARNING.options + tuple(PARTS_OFF[part].items()))
+
+
+def learning_with(part: str) -> Setting:
+    return Setting(f"learning+{part}", LEARNING.options + tuple(PARTS_ON[part].items()))
+
+
+def learning_by_parts() -> list[Setting]:
+    """Without each part that does something while a program runs, and with each that is off by default."""
+    return [*map(learning_without, PARTS_OFF), *map(learning_with, PARTS_ON)]

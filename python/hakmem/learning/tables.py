@@ -140,7 +140,7 @@ def _switching(one: Switching) -> Table:
 
 def _parts(effects: list[findings.PartEffect]) -> Table:
     table = _table("Parts: speed, then mean memory (the peak where there is no mean)", ("row", "part"),
-                   ("alone, over the default", "all, over all but it", "learning, over learning without it"))
+                   ("alone, over the default", "all, over all but it", "learning with it, over without it"))
     for one in effects:
         table.add_row(one.row, one.part, *(_effect(some) for some in (one.alone, one.within, one.learns)))
     return table

@@ -1,4 +1,4 @@
-// The option learn_parts: all parts without it, those it names with it, and a line for a name that is none.
+// The option learn_parts: without it those by default, with it those it names, and a line for a name that is none.
 #include "unit/unit.h"
 
 #include "learn/parts.h"
@@ -23,11 +23,34 @@ static unsigned at_work(void) {
 
 #define BIT(name) (1u << PART_##name)
 #define ALL ((1u << PART_COUNT) - 1)
+#define BY_DEFAULT (ALL & ~BIT(huge))
 
-static void all_are_at_work_without_the_option(void **state) {
+static void all_but_huge_are_at_work_without_the_option(void **state) {
     (void)state;
-    assert_int_equal(at_work(), ALL); // before it is read, too
+    assert_int_equal(at_work(), ALL); // until it is read
     assert_string_equal(read_list(""), "");
+    assert_int_equal(at_work(), BY_DEFAULT);
+}
+
+static void research_has_all(void **state) {
+    (void)state;
+    options.mode = OPTION_MODE_RESEARCH;
+    assert_string_equal(read_list(""), "");
+    assert_int_equal(at_work(), ALL);
+    assert_string_equal(read_list("depths"), "");
+    assert_int_equal(at_work(), BIT(depths)); // but what is named
+    options.mode = OPTION_MODE_LEARNING;
+    read_list("");
+    assert_int_equal(at_work(), BY_DEFAULT);
+}
+
+static void one_is_added_to_those_by_default(void **state) {
+    (void)state;
+    assert_string_equal(read_list("default"), "");
+    assert_int_equal(at_work(), BY_DEFAULT);
+    assert_string_equal(read_list("default+huge"), "");
+    assert_int_equal(at_work(), ALL);
+    assert_string_equal(read_list("huge+default"), "");
     assert_int_equal(at_work(), ALL);
 }
 
@@ -47,19 +70,20 @@ static void several_are_joined(void **state) {
     assert_string_equal(read_list("huge+huge+"), "");
     assert_int_equal(at_work(), BIT(huge));
     read_list("");
-    assert_int_equal(at_work(), ALL); // nothing is left of it
+    assert_int_equal(at_work(), BY_DEFAULT); // nothing is left of it
 }
 
 static void a_name_that_is_none_gets_a_line_and_counts_for_nothing(void **state) {
     (void)state;
     const char *said = read_list("depths+frob+huge");
-    assert_string_equal(said, "hakmem: option learn_parts: there is no part 'frob'; there are depths, classes, memory, "
-                              "headroom, huge, mappings, tolerance, tournaments, sites; several are joined by +\n");
+    assert_string_equal(said,
+                        "hakmem: option learn_parts: there is no part 'frob'; there are default, depths, classes, "
+                        "memory, headroom, huge, mappings, tolerance, tournaments, sites; several are joined by +\n");
     assert_int_equal(at_work(), BIT(depths) | BIT(huge));
 }
 
 static void names_are_whole(void **state) {
-    const char *wrong[] = {"depth", "depthss", "Depths", "depths,huge", " huge", "+huge"};
+    const char *wrong[] = {"depth", "depthss", "Depths", "depths,huge", " huge", "+huge", "defaults"};
     (void)state;
     for (unsigned i = 0; i < COUNT_OF(wrong); i++) {
         assert_int_equal(lines_in(read_list(wrong[i])), 1);
@@ -76,7 +100,9 @@ static void what_is_said_is_one_line_whatever_the_name(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_are_at_work_without_the_option),
+        cmocka_unit_test(all_but_huge_are_at_work_without_the_option),
+        cmocka_unit_test(research_has_all),
+        cmocka_unit_test(one_is_added_to_those_by_default),
         cmocka_unit_test(each_can_be_named_alone),
         cmocka_unit_test(several_are_joined),
         cmocka_unit_test(a_name_that_is_none_gets_a_line_and_counts_for_nothing),
