@@ -140,6 +140,7 @@
 
 #include "learn/parts.c"
 
+#include "learn/next_depths.c"
 #include "learn/next_run.c"
 
 #include "learn/tournament.c"

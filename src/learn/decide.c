@@ -5,6 +5,7 @@
 
 #include "big/routes.h"
 #include "heap/heap.h"
+#include "learn/next_depths.h"
 #include "learn/next_run.h"
 #include "learn/parts.h"
 #include "learn/publish.h"
@@ -35,12 +36,7 @@ static struct {
     struct depths depths;
     struct {
         uint64_t ns, blocks, bytes;
-    } grown; // when the headroom was weighed last
-    struct {
-        uint64_t batches; // so far
-        double moved;     // blocks, about, and each times the depth that there was
-        double by_depth;
-    } work[CLASS_END];
+    } grown;                                      // when the headroom was weighed last
     struct policy_class later[CLASS_SPARE_COUNT]; // classes for the next run
     unsigned later_count;
 } decider;
@@ -89,12 +85,6 @@ static void forget_looks(void) {
         decider.later[i].evidence.windows = 0;
 }
 
-static void forget_work(void) {
-    decider.depths.limited_ns = decider.depths.doubled_ns = 0;
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        decider.work[i].moved = decider.work[i].by_depth = 0;
-}
-
 void decide_begin_life(uint64_t now_ns) {
     decider.start_ns = now_ns;
     decider.steps = 0;
@@ -103,7 +93,8 @@ void decide_begin_life(uint64_t now_ns) {
     decider.depths.last_ns = 0;
     depths_settle(&decider.depths);
     retention_begin_life(&decider.retention, now_ns);
-    forget_work();
+    decider.depths.limited_ns = decider.depths.doubled_ns = 0;
+    next_depths_begin_life();
     forget_looks();
     next_run_begin_life();
     tournament_break_off();
@@ -184,25 +175,6 @@ static void decide_headroom(const struct observation *seen) {
     decider.grown.bytes = seen->grown_bytes;
 }
 
-static void note_work(const uint64_t *batches) {
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        double moved = (double)(batches[i] - decider.work[i].batches) * decided.depth[i];
-        decider.work[i].batches = batches[i];
-        decider.work[i].moved += moved;
-        decider.work[i].by_depth += moved * decided.depth[i];
-    }
-}
-
-// For the next run: what it has come to, or where the program's last moments were others, what the class had while it
-// moved most blocks.
-static unsigned depth_for_file(unsigned class_index) {
-    double moved = decider.work[class_index].moved;
-    double mean = moved > 0 ? decider.work[class_index].by_depth / moved + 0.5 : 0;
-    if (mean < decided.depth[class_index] + 1)
-        return decided.depth[class_index];
-    return mean > STACK_MAX_DEPTH * 7.0 / 8 ? STACK_MAX_DEPTH : (unsigned)mean; // only those are parked
-}
-
 static void decide_depths(const struct observation *seen) {
     static uint64_t batches[CLASS_END], denied[CLASS_END];
     static uint32_t sizes[CLASS_END];
@@ -228,7 +200,7 @@ static void decide_depths(const struct observation *seen) {
         .cached_bytes = seen->cached_bytes,
         .price = options.memory_price,
     };
-    note_work(batches);
+    next_depths_note(&now, decided.depth, seen->busy_ns * LEARN_HASTE);
     decider.threads = seen->threads;
     depths_step(&decider.depths, &now, &decided);
 }
@@ -358,7 +330,8 @@ void decide_give_up(const struct snapshot *before) {
     decided = *before;
     decider.stable = decided;
     depths_settle(&decider.depths);
-    forget_work();
+    decider.depths.limited_ns = decider.depths.doubled_ns = 0;
+    next_depths_begin_life();
 }
 
 // What costs much to compare: site rules while no tournament is played, whose arms hold for all sites. True: one of
@@ -416,13 +389,15 @@ static size_t budget_for_file(enum decision decision, size_t budget, size_t usua
 // The next run's budget has room for the depths that it begins with, and for what stacks were denied without it. A
 // depth that the file has says so where it has gone back to the default.
 static void note_depths(uint64_t now_ns) {
+    uint8_t depths[CLASS_COUNT] = {0};
     bool is_named[CLASS_COUNT];
     size_t more = 0;
+    next_depths_choose(decider.base.depth, decided.depth, depths);
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        is_named[i] = depth_for_file(i) != decider.base.depth[i] || is_in_file(i);
+        is_named[i] = depths[i] != decider.base.depth[i] || is_in_file(i);
     learned.depth_count = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
-        unsigned depth = depth_for_file(i), usual = decider.base.depth[i];
+        unsigned depth = depths[i], usual = decider.base.depth[i];
         more += depth > usual ? (depth - usual) * class_bytes(i) : 0;
         if (is_named[i])
             learned.depths[learned.depth_count++] = (struct policy_depth){(uint32_t)class_bytes(i), (uint8_t)depth};

@@ -179,6 +179,20 @@ unsigned depths_lasting_doublings(const struct depths *state) {
     return (unsigned)((state->doubled_ns + state->limited_ns / 2) / state->limited_ns);
 }
 
+double depths_saved_ns(const struct depths_life *life, unsigned before, unsigned depth) {
+    double batches_ns = life->moved * (double)cost_of_batch_ns(life->bytes); // at depth 1
+    return batches_ns / before - batches_ns / depth;
+}
+
+unsigned depths_of_life(const struct depths_life *life, unsigned least, unsigned most) {
+    double block_mibs = (double)life->bytes / OCCUPIED_SHARE / (double)MIB;
+    double block_ns = block_mibs * life->thread_ns / (double)SECOND_NS * (double)life->price;
+    unsigned depth = least;
+    while (depth < most && depths_saved_ns(life, depth, depth + 1) > block_ns)
+        depth++;
+    return depth;
+}
+
 // How many there were per second since the last step.
 static uint32_t rate_since(uint64_t *before, uint64_t now, uint64_t elapsed_ns) {
     uint64_t rate = (now - *before) * SECOND_NS / elapsed_ns;

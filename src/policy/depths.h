@@ -70,6 +70,22 @@ INTERNAL unsigned depths_step(struct depths *state, const struct depths_seen *se
 // Ends all trials: what they changed stays or has gone, but nothing is judged by it; the budget is the default's.
 INTERNAL void depths_settle(struct depths *state);
 
+// What a class's stacks did in a life, and how long it was.
+struct depths_life {
+    double moved;     // batches, times the depth in force
+    double thread_ns; // of all threads together
+    uint32_t bytes;   // of a block
+    size_t price;     // of a MiB held for a second, ns
+};
+
+// The depth, from least to most, that had been best all the time: as deep as the next block still saves more batches
+// than it costs to hold from beginning to end (the economic order quantity: Harris, "How many parts to make at once",
+// 1913). The depth of the program's busiest phase is more where the others do without.
+INTERNAL unsigned depths_of_life(const struct depths_life *life, unsigned least, unsigned most);
+
+// What a depth saved all the time over another one, in nanoseconds of processor time.
+INTERNAL double depths_saved_ns(const struct depths_life *life, unsigned before, unsigned depth);
+
 // How often the budget had better be doubled all the time: as often as it was, in the mean, while it mattered. No stack
 // is deeper for it at other times.
 INTERNAL unsigned depths_lasting_doublings(const struct depths *state);
