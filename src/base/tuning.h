@@ -303,8 +303,10 @@
 #define COST_PAGE_NS 10 // of a block that comes from another processor
 #define COST_MIB_SECOND_NS 500000
 // Classes of their own (DYN): requests seen of a class before its sizes are known; what a class must save at least, and
-// of what is in use (1/N); what it costs in each thread that uses it: part-used pages, blocks in the stack.
+// of what is in use (1/N); what it costs in each thread that uses it: part-used pages, blocks in the stack. For the
+// next run so many are enough that the standard error of a share is at most a tenth: there no class stands beside it.
 #define DYN_LEAST_SEEN 128
+#define DYN_LATER_LEAST_SEEN 25
 #define DYN_LEAST_BYTES (256 * KIB / LEARN_HASTE)
 #define DYN_LEAST_SHARE (64 * LEARN_HASTE)
 #define DYN_THREAD_BYTES (64 * KIB / LEARN_HASTE)

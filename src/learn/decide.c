@@ -280,8 +280,19 @@ static struct size_report report_sizes(const struct observation *seen, const uin
     }
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         sizes[i] = (uint32_t)class_bytes(i);
-    return (struct size_report){CLASS_MAP_COUNT,    bytes, counts, kept, classes, sizes, blocks, grows, seen->threads,
-                                seen->in_use_bytes, NULL};
+    return (struct size_report){
+        .entries = CLASS_MAP_COUNT,
+        .bytes = bytes,
+        .seen = counts,
+        .kept = kept,
+        .class_of = classes,
+        .class_bytes = sizes,
+        .class_blocks = blocks,
+        .class_grows = grows,
+        .threads = seen->threads,
+        .least_seen = DYN_LEAST_SEEN,
+        .in_use_bytes = seen->in_use_bytes,
+    };
 }
 
 static bool decide_classes(const struct observation *seen) {
@@ -295,6 +306,7 @@ static bool decide_classes(const struct observation *seen) {
     if (adopted)
         place_classes();
     report.class_grows = NULL;
+    report.least_seen = DYN_LATER_LEAST_SEEN;
     classes_adopt(decider.later, &decider.later_count, report, seen);
     for (unsigned i = 0; i < SIZES_KINDS; i++)
         all += load_relaxed(&sizes_by_kind[i]);

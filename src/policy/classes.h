@@ -26,6 +26,7 @@ struct size_report {
     const uint64_t *class_blocks; // of the class that the program has now
     const uint8_t *class_grows;   // 1: it has many more than at the last look; NULL: whether it grows does not matter
     unsigned threads;
+    unsigned least_seen;         // requests of a class, for its sizes to be known
     size_t in_use_bytes;         // of the heap
     const uint8_t *class_chosen; // 1: of its sizes one was chosen already; NULL: of none
 };

@@ -234,8 +234,18 @@ static uint32_t choose_size(const uint32_t *kept, uint64_t *really_saved) {
     static uint32_t bytes[CLASS_MAP_COUNT], class_sizes[CLASS_END];
     static uint64_t blocks[CLASS_END];
     struct size_choice choice;
-    struct size_report report = {CLASS_MAP_COUNT, bytes, sizes_seen, kept,     class_map, class_sizes,
-                                 blocks,          NULL,  1,          16 * MIB, NULL};
+    struct size_report report = {
+        .entries = CLASS_MAP_COUNT,
+        .bytes = bytes,
+        .seen = sizes_seen,
+        .kept = kept,
+        .class_of = class_map,
+        .class_bytes = class_sizes,
+        .class_blocks = blocks,
+        .threads = 1,
+        .least_seen = DYN_LEAST_SEEN,
+        .in_use_bytes = 16 * MIB,
+    };
     for (unsigned i = 0; i < CLASS_MAP_COUNT; i++)
         bytes[i] = (uint32_t)size_class_bytes_of_entry(i);
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)

@@ -120,6 +120,25 @@ static void what_was_seen_long_ago_counts_less(void **state) {
     child_must_succeed(see_much, NULL);
 }
 
+static void grow_with_few_seen(void *requests) {
+    unsigned seen_requests = (unsigned)(uintptr_t)requests;
+    begin();
+    seen.in_use_bytes = 16 * MIB;
+    ask_for(1040, seen_requests, FEW_BLOCKS);
+    MUST(step_later(10 * MS_NS) == (seen_requests >= DYN_LEAST_SEEN));
+    MUST(has_spare(1040) == (seen_requests >= DYN_LEAST_SEEN));
+    decide_note(seen.now_ns);
+    MUST(learned.class_count == (seen_requests >= DYN_LATER_LEAST_SEEN));
+}
+
+static void few_requests_are_enough_for_the_next_run(void **state) {
+    (void)state;
+    child_must_succeed(grow_with_few_seen, (void *)(uintptr_t)DYN_LEAST_SEEN);
+    child_must_succeed(grow_with_few_seen, (void *)(uintptr_t)(DYN_LEAST_SEEN - 1));
+    child_must_succeed(grow_with_few_seen, (void *)(uintptr_t)DYN_LATER_LEAST_SEEN);
+    child_must_succeed(grow_with_few_seen, (void *)(uintptr_t)(DYN_LATER_LEAST_SEEN - 1));
+}
+
 static void ask_for_little(void *unused) {
     (void)unused;
     begin();
@@ -143,6 +162,7 @@ int main(void) {
         cmocka_unit_test(one_that_has_many_blocks_gets_it_when_they_are_gone),
         cmocka_unit_test(the_size_that_lives_on_gets_the_class),
         cmocka_unit_test(what_was_seen_long_ago_counts_less),
+        cmocka_unit_test(few_requests_are_enough_for_the_next_run),
         cmocka_unit_test(what_saves_little_gets_none),
     };
     return cmocka_run_group_tests_name("decide_classes", tests, NULL, NULL);

@@ -31,6 +31,7 @@ static int begin(void **state) {
         .class_blocks = sizes.class_blocks,
         .class_grows = sizes.class_grows,
         .threads = 1,
+        .least_seen = DYN_LEAST_SEEN,
     };
     return 0;
 }
@@ -68,7 +69,7 @@ static const uint32_t *model_counts(const struct size_report *report, unsigned c
     uint64_t kept = 0;
     for (unsigned i = 0; i < report->entries && report->kept != NULL; i++)
         kept += report->class_of[i] == class_index ? report->kept[i] : 0;
-    return kept >= DYN_LEAST_SEEN ? report->kept : report->seen;
+    return kept >= report->least_seen ? report->kept : report->seen;
 }
 
 // What a class at the size `cut` would save of the blocks in use, which have sizes as what was counted.
@@ -86,7 +87,7 @@ static uint64_t model_saved(const struct size_report *report, unsigned cut) {
             saved += now > then ? now - then : 0;
         }
     }
-    return seen >= DYN_LEAST_SEEN ? saved * report->class_blocks[class_index] / seen : 0;
+    return seen >= report->least_seen ? saved * report->class_blocks[class_index] / seen : 0;
 }
 
 static uint64_t model_least(const struct size_report *report) {
