@@ -16,7 +16,7 @@ static struct served served_at(const struct size_report *report, unsigned first)
         kept += report->kept != NULL ? report->kept[served.end] : 0;
     }
     served.sum = seen;
-    if (kept < report->least_seen)
+    if (kept == 0 || kept < report->least_seen)
         return served;
     served.counts = report->kept;
     served.sum = kept;
@@ -84,7 +84,7 @@ bool classes_choose(const struct size_report *report, struct size_choice *choice
     for (unsigned first = 0, end; first < report->entries; first = end) {
         struct served served = served_at(report, first);
         unsigned best = first;
-        uint64_t saved = served.sum >= report->least_seen ? best_cut(report, &served, &best) : 0;
+        uint64_t saved = served.sum > 0 && served.sum >= report->least_seen ? best_cut(report, &served, &best) : 0;
         end = served.end;
         bool grows = report->class_grows == NULL || report->class_grows[report->class_of[first]] != 0;
         bool chosen = report->class_chosen != NULL && report->class_chosen[report->class_of[first]] != 0;

@@ -240,7 +240,7 @@ def test_parts_that_are_off_learn_nothing(learn, file):
 
 def test_a_part_that_there_is_none_of_gets_one_line(preloaded, program, file):
     process = preloaded(program, BYTES, BLOCKS, HAKMEM_POLICY=str(file), HAKMEM_LEARN_PARTS="classes+frob", **LEARNS)
-    assert process.stderr_text.count("\n") == 1 and "there is no part 'frob'; there are depths, " in process.stderr_text
+    assert process.stderr_text.count("\n") == 1 and "there is no part 'frob'; there are default, depths, " in process.stderr_text
     assert f"class {BYTES}" in lines_of(file)  # the others are at work
 # --- site rules --------------------------------------------------------------------------------------------------------
 
