@@ -80,13 +80,19 @@ def test_what_threads_move_is_predicted_nearly(recorded):
 
 
 def test_a_run_that_begins_with_the_file_does_what_was_predicted(program, recorded, learned, library, tmp_path):
-    predicted = policy_replays.run(recorded(1)[0], policy=learned[1])
+    """With depths halved by hand: those of this program save too little for any to be learned."""
+    file = tmp_path / "sizes.policy"
+    by_hand = "".join(f"depth {one['block_bytes']} {max(1, one['depth'] // 2)}\n" for one in learned[0]["classes"])
+    head, _, _ = learned[1].read_text().rpartition("end\n")
+    file.write_text("".join(line for line in head.splitlines(keepends=True) if not line.startswith("depth")) + by_hand + "end\n")
+    predicted = policy_replays.run(recorded(1)[0], policy=file)
+    assert predicted["refills"] > 1.2 * policy_replays.run(recorded(1)[0])["refills"]
     env = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
-    env |= {"LD_PRELOAD": str(library), "HAKMEM_POLICY": str(learned[1]), **statistics_into(tmp_path / "statistics")}
+    env |= {"LD_PRELOAD": str(library), "HAKMEM_POLICY": str(file), **statistics_into(tmp_path / "statistics")}
     subprocess.run([program, str(CALLS), "1"], env=env, check=True)
     real = json.loads((tmp_path / "statistics").read_text())
     assert {name: predicted[name] for name in COUNTS} == {name: real[name] for name in COUNTS}
-    depths = {line.subject: line.value for line in policies.read(learned[1]).lines if line.kind == "depth"}
+    depths = {line.subject: line.value for line in policies.read(file).lines if line.kind == "depth"}
     assert depths and all(one["depth"] == depths[str(one["block_bytes"])] for one in predicted["classes"]
                           if str(one["block_bytes"]) in depths)
 
