@@ -56,14 +56,15 @@ static unsigned choose(unsigned class_index, unsigned least, unsigned now) {
     return own.moved > 0 && most > least ? depths_of_life(&own, least, most) : most;
 }
 
-// What nobody would notice is not worth the memory that it takes, whatever its price.
+// What nobody would notice is not worth the memory that it takes, whatever its price. A process that confines itself
+// meanwhile does not say how busy it was any more.
 static bool is_noticed(const uint8_t *base, const uint8_t *depths) {
-    double saved_ns = 0;
+    double saved_ns = 0, busy_ns = (double)life.busy_ns - (double)life.busy_before_ns;
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
         struct depths_life own = life_of(i);
         saved_ns += depths_saved_ns(&own, base[i], depths[i]);
     }
-    return saved_ns * NOTICED_SHARE >= (double)(life.busy_ns - life.busy_before_ns);
+    return saved_ns * NOTICED_SHARE >= busy_ns;
 }
 
 // Of a class that was not used what a file says stays.

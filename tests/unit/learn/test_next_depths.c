@@ -10,7 +10,7 @@
 static struct snapshot base;
 static uint8_t decided_depths[CLASS_END], chosen[CLASS_COUNT];
 static uint64_t batches[CLASS_END];
-static const uint8_t usual[CLASS_END];
+static uint8_t usual[CLASS_END];
 static uint64_t busy_ns;
 static struct depths_seen seen = {.batches = batches, .usual = usual, .threads = 1};
 static unsigned own; // the class that moves
@@ -21,6 +21,7 @@ static int begin(void **state) {
     heap_default_snapshot(&base);
     memcpy(decided_depths, base.depth, sizeof decided_depths);
     own = class_of(16384);
+    usual[own] = 0;
     options.memory_price = COST_MIB_SECOND_NS;
     seen.threads = 1;
     next_depths_begin_life();
@@ -55,6 +56,16 @@ static void the_depth_of_a_phase_that_moved_most_counts(void **state) {
     pass(4, 0.05, 100);
     pass(4, 0.0001, base.depth[own]); // the program's last moments
     assert_in_range(choose(), 90, 100);
+}
+
+// A batch moves as many blocks as the depth in force says, which what is in use may make deeper.
+static void what_was_moved_goes_by_the_depth_in_force(void **state) {
+    (void)state;
+    pass(4, 0.05, 100);
+    usual[own] = 127;
+    pass(4, 0.05, base.depth[own]);
+    unsigned by_blocks = (100 * 100 + 127 * base.depth[own]) / (100 + 127);
+    assert_in_range(choose(), by_blocks - 1, by_blocks + 1);
 }
 
 // As much work, in a hundredth of the time.
@@ -97,6 +108,22 @@ static void a_childs_life_is_its_own(void **state) {
     assert_int_equal(choose(), base.depth[own]);
 }
 
+static void what_the_process_did_before_does_not_count(void **state) {
+    (void)state;
+    busy_ns += 1000 * SECOND_NS;
+    next_depths_begin_life();
+    next_depths_note(&seen, decided_depths, busy_ns);
+    pass(4, 0.05, 100);
+    assert_int_equal(choose(), 100);
+}
+
+static void where_it_is_no_longer_known_what_pays_is_kept(void **state) {
+    (void)state;
+    pass(4, 0.05, 100);
+    next_depths_note(&seen, decided_depths, 0);
+    assert_int_equal(choose(), 100);
+}
+
 static void where_processor_time_is_not_known_what_pays_is_kept(void **state) {
     (void)state;
     busy_ns = 0;
@@ -113,10 +140,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_moves_all_the_time_has_the_depth_that_it_came_to, begin),
         cmocka_unit_test_setup(the_depth_of_a_phase_that_moved_most_counts, begin),
+        cmocka_unit_test_setup(what_was_moved_goes_by_the_depth_in_force, begin),
         cmocka_unit_test_setup(what_one_phase_needs_is_less_where_the_others_do_without, begin),
         cmocka_unit_test_setup(depths_that_nobody_would_notice_are_the_default, begin),
         cmocka_unit_test_setup(where_a_class_was_not_used_its_depth_stays, begin),
         cmocka_unit_test_setup(a_childs_life_is_its_own, begin),
+        cmocka_unit_test_setup(what_the_process_did_before_does_not_count, begin),
+        cmocka_unit_test_setup(where_it_is_no_longer_known_what_pays_is_kept, begin),
         cmocka_unit_test_setup(where_processor_time_is_not_known_what_pays_is_kept, begin),
     };
     return cmocka_run_group_tests_name("next_depths", tests, NULL, NULL);
