@@ -177,12 +177,12 @@ class Campaign:
         learned = self.store.learned[task.name, LEARNED]
         made = {}
         for part in _parts_of(learned):
-            made[f"only-{part}"] = {file: settings.only_part(text, part) for file, text in learned.items()}
+            made[f"only-{part}"] = _only(learned, part)
             made[f"without-{part}"] = {file: settings.without_part(text, part) for file, text in learned.items()}
         for part in settings.PARTS_ON:
             more = self._learned_with(task, part)
             if part in _parts_of(more):
-                made[f"only-{part}"] = {file: settings.only_part(text, part) for file, text in more.items()}
+                made[f"only-{part}"] = _only(more, part)
                 made[f"{LEARNED}+{part}"] = {file: settings.with_part(text, part, more.get(file, ""))
                                              for file, text in learned.items()}
         for name, files in made.items():
@@ -272,6 +272,10 @@ def _texts(folder: Path) -> dict[str, str]:
 
 def _parts_of(files: dict[str, str]) -> list[str]:
     return list(dict.fromkeys(part for text in files.values() for part in settings.parts_in(text)))
+
+
+def _only(files: dict[str, str], part: str) -> dict[str, str]:
+    return {file: settings.only_part(text, part) for file, text in files.items()}
 
 
 def _written(folder: Path, files: dict[str, str], one_file: bool) -> Path:

@@ -139,7 +139,7 @@ PARTS = {
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
     "realloc": ("headroom_share",),
 }
-# The learner's own names of parts that do something while a program runs (src/learn/parts.c); others decide for its next
+# The learner's own names of parts that do something while a program runs (src/learn/parts.h); others decide for its next
 # run, or in mode research alone.
 _LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "realloc": "headroom"}
 _OFF_BY_DEFAULT = {"huge_pages": "huge"}
