@@ -253,7 +253,7 @@ Without the launcher: `HAKMEM_MODE=learning` learns, `HAKMEM_POLICY=FILE` names 
 Threads that come by when a look is due add up what all threads have counted where blocks move in bulk: every 10 ms when a state
 begins, up to 500 ms later, and while something is learned each time the heap has doubled or hardly any of it is left. That takes
 1/200 of the time at most, while a heap grows 1/50, and 1/200 of the processor time that the program takes, beyond two milliseconds
-with which a short program begins; making groups huge has as much again for itself. Sizes come from *sampling windows*: for 512
+with which a short program begins; making groups huge, where that is learned, has as much again for itself. Sizes come from *sampling windows*: for 512
 calls, every 20 ms, a thread's stacks look empty and full to its fast path, so that each call passes where its size is seen. Nothing
 is added to the fast path; a thread that never leaves its stacks is not seen. One thread at a time also follows the blocks that it
 asks for in the first half of its window: those that it frees within 256 calls are short-lived, and tell nothing of the blocks in use.
@@ -266,7 +266,7 @@ a page costs is measured where the program runs, now and then (`learn/probe.h`):
 | what | how it is decided | code |
 |---|---|---|
 | **CAP**: how deep each class's stacks are, and how much all may hold | twice as deep where half of the batches cost more than the blocks held; taken back where the batches did not become fewer, and down to the default where they are few, or cost less than what it does that other classes find no stack for lack of budget. The budget of all is doubled by the same rule, where stacks are denied for lack of it or hardly any is left, for 150 milliseconds without a break, while stacks really hold less than a quarter of what is in use; it is doubled for the next run, too, where it was most of the time that it mattered. A file has a phase's depth only as far as it pays from the run's beginning to its end, and none where all of them save less than 1/200 of the processor time | `policy/depths.h`, `learn/next_depths.h` |
-| **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class; in the running program only while few blocks of the old class would stand beside it: while it grows, or once hardly any are left; else in its next run | `policy/classes.h` |
+| **DYN**: sizes with a class of their own | where the blocks in use of a class (by what sizes are asked for and live on) are so much smaller than it that the difference is worth the class, by 128 requests or more, for the next run by 25; in the running program only while few blocks of the old class would stand beside it: while it grows, or once hardly any are left; else in its next run | `policy/classes.h` |
 | **site rules**: from which size on the blocks of one call have mappings of their own; in mode research alone | the busiest calls, one after the other, play thresholds beside the default in paired windows (UCB1); adopted is what is 8 % better three times in a row, then the call rests for 180 seconds. A rule of the file stays | `policy/ucb.h` |
 | how much free memory is held, and how long | what came, went and came again within a quarter of the time for which holding costs as much as faulting in (all of it is 0.46 seconds at the default price where a fault takes 0.7 microseconds, more where it is dearer) is held for four times as long as that took, and for that quarter at most; how far use went up and down between two looks is known exactly. The next run begins with what this one had better held all the time | `policy/rises.h`, `policy/retention.h` |
 | when other free memory goes | a MiB or more goes after an eighth of that quarter, or where much of it came back after up to all of it, when a thread looks. Once 8 MiB have been free for the whole time, or the heap of several threads has had 8 MiB for as long, or the program has slept for as long with 8 MiB free, a helper thread does it as well and looks where nobody does; later runs have the thread (`purge_delay`) if the program slept | `policy/retention.h`, `heap/helper.h` |
@@ -279,7 +279,7 @@ a page costs is measured where the program runs, now and then (`learn/probe.h`):
 | mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages`, `headroom_share` | by tournaments of values (ELO), one decision after the other, while the program does what it is about | `learn/tournament.h` |
 
 The option `learn_parts` names those that are at work, so that what each gains can be measured alone. Huge pages are learned in mode
-`research`, or with `learn_parts=default+huge`: they gained on no kind of program what they cost there
+`research`, or with `learn_parts=default+huge`: they gain 3 % in large heaps of small blocks, and cost as much or more elsewhere
 ([decision 34](decisions/0034-huge-pages-are-not-learned.md)).
 
 What it gains is measured by `hakmem bench policy`, in pairs of runs against the defaults and against every setting that could be

@@ -1,5 +1,5 @@
-// Which parts of the learner are at work: those that gain by themselves (decision 34), or those that the option
-// learn_parts names. So that what each gains can be measured alone.
+// Which parts of the learner are at work: all but huge pages (decision 34), or those that the option learn_parts names.
+// So that what each gains can be measured alone.
 #ifndef LEARN_PARTS_H
 #define LEARN_PARTS_H
 
