@@ -8,6 +8,7 @@ import pytest
 
 from hakmem.allocator import Allocator
 from hakmem.programs import PROGRAMS, Program, ProgramFailed
+from hakmem.programs.servers import seconds_of_load
 
 GLIBC = Allocator("glibc")
 
@@ -23,6 +24,16 @@ def test_time_and_memory_are_the_programs_own(tmp_path):
     outcome = python("import time; x = bytearray(b'x' * (50 << 20)); time.sleep(0.1); print(len(x))", "52428800").run(
         GLIBC, tmp_path)
     assert 50 << 10 < outcome.peak_kib < 120 << 10 and 0.1 < outcome.seconds < 60
+
+
+def test_a_load_is_timed_more_finely_than_its_end_is_looked_for():
+    # waits with a limit of time see an end of 120 ms after 163 ms: they sleep 1, 2, 4 … 32 and then 50 ms
+    assert 0.12 < min(seconds_of_load(["sleep", "0.12"])[0] for _ in range(9)) < 0.15
+
+
+def test_a_load_that_fails_says_why():
+    with pytest.raises(ProgramFailed, match="sh ended with 3: no such table"):
+        seconds_of_load(["/bin/sh", "-c", "echo no such table >&2; exit 3"])
 
 
 def test_a_library_that_was_in_use_is_proved(tmp_path, counting_library):
