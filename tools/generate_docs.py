@@ -279,7 +279,7 @@ a page costs is measured where the program runs, now and then (`learn/probe.h`):
 | mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages`, `headroom_share` | by tournaments of values (ELO), one decision after the other, while the program does what it is about | `learn/tournament.h` |
 
 The option `learn_parts` names those that are at work, so that what each gains can be measured alone. Huge pages are learned in mode
-`research`, or with `learn_parts=default+huge`: they gain 3 % in large heaps of small blocks, and cost as much or more elsewhere
+`research`, or with `learn_parts=default+huge`: they gain 3 % in one program, cost as much or more in others, and nothing the learner sees tells them apart
 ([decision 34](decisions/0034-huge-pages-are-not-learned.md)).
 
 What it gains is measured by `hakmem bench policy`, in pairs of runs against the defaults and against every setting that could be
