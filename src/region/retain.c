@@ -13,6 +13,8 @@ static size_t fade_traffic = REFAULT_FADE_TRAFFIC;
 static size_t most_slices;             // in use and retained together, since the allowance last faded
 static size_t highest_retained_slices; // since then
 static size_t returned_slices;         // faulted in again since then
+static size_t refaulted_rest;          // bytes, of a slice
+static size_t purged_inside_bytes;     // of what is retained
 static size_t given_slices;            // since then
 static size_t lowest_idle_slices;      // outside, since then
 static size_t first_gone_slices;       // of the allowance to begin with
@@ -73,9 +75,24 @@ void retain_note_growth(size_t slices) {
     grown_slices += slices;
 }
 
-void retain_note_refault(size_t slices) {
-    retain.allowance_slices += slices;
-    returned_slices += slices;
+void retain_note_refault(size_t bytes) {
+    refaulted_rest += bytes;
+    retain.allowance_slices += refaulted_rest >> SLICE_SHIFT;
+    returned_slices += refaulted_rest >> SLICE_SHIFT;
+    refaulted_rest %= SLICE_BYTES;
+}
+
+void retain_note_purged_inside(size_t bytes) {
+    purged_inside_bytes += bytes;
+}
+
+size_t retain_take_purged_inside(size_t slices) {
+    if (slices == 0 || purged_inside_bytes == 0)
+        return 0;
+    bool all = slices >= retain.retained_slices;
+    size_t taken = all ? purged_inside_bytes : purged_inside_bytes / retain.retained_slices * slices;
+    purged_inside_bytes -= taken;
+    return taken;
 }
 
 // N2. What is left of the allowance to begin with.
@@ -150,6 +167,12 @@ size_t retain_bound_bytes(void) {
     size_t share = (all_in_use_slices() << SLICE_SHIFT) / (parts > 0 ? parts : 1); // P1
     size_t least = DECIDED(retain_min);
     return least_of((share > least ? share : least) + (allowance(fading_slices()) << SLICE_SHIFT), limit);
+}
+
+size_t retain_surplus_bytes(size_t idle_bytes) {
+    size_t idle = least_of(idle_bytes, retain.in_use_slices << SLICE_SHIFT); // no more can be, whatever a hint says
+    size_t have = (retain.retained_slices << SLICE_SHIFT) + retain.outside.idle_bytes + idle;
+    return less(have, retain_bound_bytes());
 }
 
 size_t retain_target_bytes(size_t bound) {

@@ -60,14 +60,20 @@ INTERNAL void retain_note_change(void);
 INTERNAL void retain_note_growth(size_t slices);
 // What there was since this watcher's last call.
 INTERNAL struct retain_extremes retain_take_extremes(enum retain_watcher watcher);
-// N2. So many purged slices were taken again.
-INTERNAL void retain_note_refault(size_t slices);
+// N2. So much that was purged was taken again.
+INTERNAL void retain_note_refault(size_t bytes);
+// N2. So many bytes of slices that are given back were purged inside (runs_purge_inside).
+INTERNAL void retain_note_purged_inside(size_t bytes);
+// So many retained slices are about to be taken, or purged. How much of them was purged inside, by their share of all.
+INTERNAL size_t retain_take_purged_inside(size_t slices);
 // N2. So many slices were given back, or as many bytes cached. True: it is time to fade the allowance.
 INTERNAL bool retain_note_given(size_t slices);
 // So many slices of the window were retained ever since the allowance last faded.
 INTERNAL void retain_fade(size_t cold_slices);
 // N1. Bytes that may be retained now.
 INTERNAL size_t retain_bound_bytes(void);
+// N1. By how much what is retained, and so much more that lies idle in slices in use, exceeds that.
+INTERNAL size_t retain_surplus_bytes(size_t idle_bytes);
 // Where a purge that begins above a bound ends.
 INTERNAL size_t retain_target_bytes(size_t bound);
 // N4. Slices that may be retained beside what is in use.

@@ -30,13 +30,17 @@ bool runs_start(void) {
     return true;
 }
 
+// The lock is held.
+static void note_refault(size_t bytes) {
+    totals.refaulted_bytes += bytes;
+    retain_note_refault(bytes);
+}
+
 // clean → will be resident
 static void group_clean_to_retained(struct group *group, uint32_t mask) {
     mask &= group->clean;
-    unsigned purged = bits_count(group->marked & mask);
     retain.retained_slices += bits_count(mask);
-    totals.refaulted_bytes += (uint64_t)purged << SLICE_SHIFT;
-    retain_note_refault(purged);
+    note_refault((size_t)bits_count(group->marked & mask) << SLICE_SHIFT);
     retain_note_growth(bits_count(mask));
     group->clean &= ~mask;
     group->marked = options.purge == OPTION_PURGE_LAZILY ? group->marked ^ mask : group->marked | mask; // reads as zero
@@ -45,7 +49,9 @@ static void group_clean_to_retained(struct group *group, uint32_t mask) {
 // free → in use
 static void group_free_to_used(struct group *group, uint32_t mask) {
     CHECK((group->free & mask) == mask); // R1
-    totals.reused_bytes += (uint64_t)bits_count(mask & ~group->clean) << SLICE_SHIFT;
+    size_t retained = bits_count(mask & ~group->clean);
+    totals.reused_bytes += (uint64_t)retained << SLICE_SHIFT;
+    note_refault(retain_take_purged_inside(retained));
     group_clean_to_retained(group, group->is_huge ? GROUP_WHOLE : mask); // HP1
     retain.retained_slices -= bits_count(mask);
     totals.free_slices -= bits_count(mask);
@@ -68,6 +74,7 @@ static void group_used_to_free(struct group *group, uint32_t mask) {
 
 // free → being purged; what is clean stays so
 static void group_free_to_purging(struct group *group, uint32_t mask) {
+    (void)retain_take_purged_inside(bits_count(mask & ~group->clean)); // counts when these are taken again, once
     retain.retained_slices -= bits_count(mask & ~group->clean);
     retain_note_change();
     totals.free_slices -= bits_count(mask);
@@ -345,9 +352,10 @@ static void note_given(size_t slices) {
         retain_fade(groups_mark_cold());
 }
 
-void runs_give(size_t first, size_t slices) {
+void runs_give_purged(size_t first, size_t slices, size_t purged_bytes) {
     lock_acquire(&runs_lock);
     groups_visit(first, slices, group_used_to_free);
+    retain_note_purged_inside(purged_bytes);
     note_given(slices);
     size_t retained = retain.retained_slices << SLICE_SHIFT;
     size_t bound = retain_bound_bytes();
@@ -394,10 +402,9 @@ void runs_note_outside(ptrdiff_t in_use_bytes, ptrdiff_t idle_bytes) {
 
 size_t runs_surplus_bytes(size_t idle_bytes) {
     lock_acquire(&runs_lock);
-    size_t have = (retain.retained_slices << SLICE_SHIFT) + retain.outside.idle_bytes + idle_bytes;
-    size_t bound = retain_bound_bytes();
+    size_t surplus = retain_surplus_bytes(idle_bytes);
     lock_release(&runs_lock);
-    return have > bound ? have - bound : 0;
+    return surplus;
 }
 
 size_t runs_owed_bytes(void) {
@@ -454,12 +461,8 @@ bool runs_purge_inside(void *start, size_t bytes) {
 }
 
 void runs_note_refaulted(size_t bytes) {
-    static size_t rest; // of a slice; under the lock
     lock_acquire(&runs_lock);
-    rest += bytes;
-    totals.refaulted_bytes += bytes;
-    retain_note_refault(rest >> SLICE_SHIFT);
-    rest %= SLICE_BYTES;
+    note_refault(bytes);
     lock_release(&runs_lock);
 }
 

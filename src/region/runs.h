@@ -46,11 +46,15 @@ struct runs_extremes {
 INTERNAL size_t runs_take(size_t slices, size_t align, bool *zeroed);
 // The same of exactly these slices; false where they are not free.
 INTERNAL bool runs_take_at(size_t first, size_t slices, bool *zeroed);
-// Gives slices back; their words are 0 already.
-INTERNAL void runs_give(size_t first, size_t slices);
+// Gives slices back of which so much was purged inside (runs_purge_inside) and not needed since. Their words are 0
+// already.
+INTERNAL void runs_give_purged(size_t first, size_t slices, size_t purged_bytes);
+ALWAYS_INLINE void runs_give(size_t first, size_t slices) {
+    runs_give_purged(first, slices, 0);
+}
 // Purges retained slices until at most `keep_bytes` are left; true if something was given back.
 INTERNAL bool runs_purge(size_t keep_bytes);
-// Bytes by which what is retained, and `idle_bytes` more in slices in use, exceed the bound.
+// Bytes by which what is retained, and `idle_bytes` more in slices in use (or all of them), exceed the bound.
 INTERNAL size_t runs_surplus_bytes(size_t idle_bytes);
 // N3. Bytes of cached big blocks that are owed for growth; runs_outside_is_over says so no more until more are.
 INTERNAL size_t runs_owed_bytes(void);

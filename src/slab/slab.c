@@ -91,10 +91,11 @@ void slab_give_back(struct slab *slab) {
         window_show_all(first + i, CLASS_NONE);
         store_relaxed(&window.info[first + i], 0);
     }
+    size_t purged_bytes = *slab_purged_bytes(slab);
     uint64_t generation = slab_generation_of(word) + 1;                               // S6
     store_release(&slab->state, generation << SLAB_STATE_BITS | (uint64_t)SLAB_NONE); // release: as in slab_make
     descriptor_give(slab, row);
-    runs_give(first, row->slices);
+    runs_give_purged(first, row->slices, purged_bytes);
 }
 
 // Writes the blocks of a word's bits below `end`, the lowest address last, up to `want`; returns the bits of the

@@ -4,8 +4,9 @@
 // I1. Idle are the whole pages of a LISTED slab under blocks that were handed out once and are back.
 // I2. A lessee purges them, so nobody gets their blocks meanwhile (S2).
 // I3. depots[c].idle_bytes is what was idle and not purged at the last look at the class, and what was freed since, but
-//     for slabs leased since: hardly less than what is idle. The sum of all, with what is retained (N1), is kept within
-//     the same bound: where it is more, a look counts again, and purges what is too much.
+//     for slabs leased since: hardly less than what is idle, and much more where slabs ended since. The sum of all,
+//     but no more than is in use, with what is retained (N1), is kept within the same bound: where it is more, a look
+//     counts again, and purges what is too much.
 // I4. A look costs a part of the frees since the last one: each class counts what was freed.
 #ifndef SLAB_SPARSE_H
 #define SLAB_SPARSE_H

@@ -184,7 +184,7 @@ static void fading_that_was_wrong_is_rarer(void **state) {
     retain_fade(0);
     size_t traffic = traffic_until_due() / retain.allowance_slices;
     for (int i = 0; i < 20; i++) {
-        retain_note_refault(200);
+        retain_note_refault(200 * SLICE_BYTES);
         retain.allowance_slices = 1000;
         retain_fade(0);
     }

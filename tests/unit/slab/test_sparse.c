@@ -148,6 +148,36 @@ static void what_is_needed_again_counts_as_refaulted(void **state) {
     child_must_succeed(what_is_needed_again_counts_as_refaulted_child, NULL); // with an allowance of its own
 }
 
+// Also where the slab ends in between: its slices count as retained, and only then as taken again.
+static void what_a_new_slab_needs_again_counts_child(void *context) {
+    unsigned class_index = class_of(64 * KIB), slices = size_classes[class_index].slices;
+    (void)context;
+    struct slab *slab = make_sparse(class_index, 0, 8);
+    size_t first = slab->first_slice;
+    sparse_look(class_index, SPARSE_SOME_IDLE);
+    size_t purged = *slab_purged_bytes(slab);
+    DECIDE(retain_min, GIB); // no run goes
+    MUST(purged > 0);
+    put_out_blocks(slab, 0, 8); // ends it
+    struct runs_totals before = runs_count();
+    MUST(before.retained_slices == slices && before.refaulted_bytes == 0);
+    bool zeroed;
+    MUST(runs_take_at(first, slices / 2, &zeroed));
+    MUST(runs_count().refaulted_bytes == purged / slices * (slices / 2)); // by their share
+    MUST(runs_take_at(first + slices / 2, slices - slices / 2, &zeroed));
+    MUST(runs_count().refaulted_bytes == purged); // all of it
+    MUST(runs_count().allowance_slices == before.allowance_slices + purged / SLICE_BYTES);
+    runs_give_purged(first, slices, purged);
+    runs_purge(0);
+    MUST(runs_take_at(first, slices, &zeroed)); // counts as purged slices do, and once
+    MUST(runs_count().refaulted_bytes == purged + slices * SLICE_BYTES);
+}
+
+static void what_a_new_slab_needs_again_counts(void **state) {
+    (void)state;
+    child_must_succeed(what_a_new_slab_needs_again_counts_child, NULL); // with an allowance of its own
+}
+
 static void a_new_slab_has_nothing_purged(void **state) {
     (void)state;
     for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++) {
@@ -245,6 +275,7 @@ int main(void) {
         cmocka_unit_test(within_the_bound_all_stays),
         cmocka_unit_test(a_slab_that_may_end_soon_is_left_alone),
         cmocka_unit_test(what_is_needed_again_counts_as_refaulted),
+        cmocka_unit_test(what_a_new_slab_needs_again_counts),
         cmocka_unit_test(a_new_slab_has_nothing_purged),
         cmocka_unit_test(a_trim_takes_all_that_is_idle),
         cmocka_unit_test(a_slab_that_ends_meanwhile_is_given_back),
