@@ -54,7 +54,7 @@ ALWAYS_INLINE void runs_give(size_t first, size_t slices) {
 }
 // Purges retained slices until at most `keep_bytes` are left; true if something was given back.
 INTERNAL bool runs_purge(size_t keep_bytes);
-// Bytes by which what is retained, and `idle_bytes` more in slices in use (or all of them), exceed the bound.
+// Bytes by which what is retained, and `idle_bytes` more in slices in use, at most all of these, exceed the bound.
 INTERNAL size_t runs_surplus_bytes(size_t idle_bytes);
 // N3. Bytes of cached big blocks that are owed for growth; runs_outside_is_over says so no more until more are.
 INTERNAL size_t runs_owed_bytes(void);

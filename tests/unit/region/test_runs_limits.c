@@ -78,6 +78,8 @@ static void idle_in_use_child(void *context) {
     MUST(runs_take(2 * MIB >> SLICE_SHIFT, 1, &clean) != NO_SLICE);
     MUST(runs_surplus_bytes(MIB) == 0 && runs_surplus_bytes(MIB + SLICE_BYTES) == SLICE_BYTES);
     MUST(runs_surplus_bytes(2 * MIB) == MIB && runs_surplus_bytes(GIB) == MIB);
+    runs_note_outside(0, 3 * MIB);
+    MUST(runs_surplus_bytes(0) == 2 * MIB && runs_surplus_bytes(MIB) == 3 * MIB && runs_surplus_bytes(GIB) == 4 * MIB);
 }
 
 static void no_more_is_idle_than_in_use(void **state) {
