@@ -145,8 +145,8 @@ static void touch(void *block, size_t from, size_t bytes) {
         return;
     if (all.touch == TOUCH_ALL)
         memset((char *)block + from, 1, bytes - from);
-    for (size_t i = from; all.touch == TOUCH_PAGES && i < bytes; i += PAGE_BYTES)
-        at[i] = 1;
+    if (all.touch == TOUCH_PAGES)
+        touch_pages_from(block, from, bytes);
     at[0] = 1;
     at[bytes - 1] = 1;
 }

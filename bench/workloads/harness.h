@@ -64,12 +64,23 @@ static inline void touch_ends(void *block, size_t bytes) {
     at[bytes - 1] = 1;
 }
 
-// Every page and the last byte are written.
-static inline void touch_pages(void *block, size_t bytes) {
+// Every page of a block from `from` on and its last byte are written, the first page at `from`, each other one at
+// another line than the page before it. Were it always the first line, all that is written would share one of 64 of the
+// caches' sets, and the time be that of their conflicts (docs/decisions/0038-lines-that-workloads-write.md).
+static inline void touch_pages_from(void *block, size_t from, size_t bytes) {
     volatile char *at = block;
-    for (size_t i = 0; i < bytes; i += PAGE_BYTES)
-        at[i] = 1;
+    uintptr_t start = (uintptr_t)block;
+    size_t line = 0;
+    for (size_t here = from; here < bytes; here += PAGE_BYTES - (start + here) % PAGE_BYTES) {
+        size_t in_page = (start + here) % PAGE_BYTES, place = here - in_page + line;
+        at[line < in_page ? here : place < bytes ? place : bytes - 1] = 1;
+        line = (line + 11 * CACHE_LINE_BYTES) % PAGE_BYTES;
+    }
     at[bytes - 1] = 1;
+}
+
+static inline void touch_pages(void *block, size_t bytes) {
+    touch_pages_from(block, 0, bytes);
 }
 
 _Noreturn void harness_fail(const char *what);

@@ -192,16 +192,16 @@ static void work(struct worker *worker) {
         replace(worker, (256u << set.doublings) / set.threads, 2048, 32768, turns * 1000000 / set.threads);
         break;
     case LARGE:
-        replace(worker, 16u << half, 64 << 10, 1 << 20, turns * 10000 / set.threads);
+        replace(worker, 16u << half, 64 << 10, 1 << 20, turns * 12000 / set.threads);
         break;
     case PASS:
         send_or_take(worker, turns * 800000 / set.threads / TURN * TURN, 2048, 256u << half);
         break;
     case TRADE:
-        send_or_take(worker, turns * 80000 / set.threads / TURN * TURN, 128 << 10, 64u << half);
+        send_or_take(worker, turns * 100000 / set.threads / TURN * TURN, 128 << 10, 64u << half);
         break;
     case BIG:
-        replace(worker, 2u << half / 2, 2 << 20, 8 << 20, turns * 700);
+        replace(worker, 2u << half / 2, 2 << 20, 8 << 20, turns * 1600);
         break;
     case BURST:
         burst(worker, 12 << 20 << half / 2, turns * 3);

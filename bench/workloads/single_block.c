@@ -4,7 +4,7 @@
 // Models: a buffer per document (64 KiB), per compiled function (256 KiB), per frame or machine (2 MiB): what matters
 // is whether the same memory comes back without a system call, and warm.
 // Does not model: eviction (nothing else is ever freed), more than one such buffer at a time in a thread.
-// Formulae: the three places are three functions, each with a call of malloc of its own. The first byte of each page
+// Formulae: the three places are three functions, each with a call of malloc of its own. A byte of each page
 // and the block's last byte are written. One operation: one malloc and one free. Page faults of the timed phase are in
 // the report.
 #include "harness.h"

@@ -71,7 +71,7 @@ def _thread_counts() -> list[int]:
 
 # Millions of operations of all threads together, by (smallest size, blocks of a thread).
 _REPLACED = {(8, 400): 300, (8, 100_000): 120, (16, 400): 200, (16, 100_000): 30, (2048, 400): 60, (2048, 100_000): 5,
-             (65536, 64): 0.6, (2 << 20, 16): 0.03}
+             (65536, 64): 1.6, (2 << 20, 16): 0.1}
 _TIERS = {"tiny": [(8, 64), (16, 1024)], "mid": [(2048, 32768)], "large": [(64 << 10, 1 << 20)],
           "big": [(2 << 20, 4 << 20)]}
 _BLOCKS = {"tiny": (400, 100_000), "mid": (400, 100_000), "large": (64,), "big": (16,)}
@@ -131,7 +131,7 @@ def _behaviours() -> Iterator[Row]:
         for lines in (1, 4):
             yield Row(f"larson/8-{high}/1000/{lines}t", "larson", "larson",
                       ("8", str(high), "1000", str(lines), "100", "{operations}"), operations // lines)
-    for name, size, rounds in (("json", 64 << 10, 2_000_000), ("mir", 256 << 10, 1_000_000), ("vm", 2 << 20, 100_000)):
+    for name, size, rounds in (("json", 64 << 10, 6_000_000), ("mir", 256 << 10, 2_000_000), ("vm", 2 << 20, 300_000)):
         for threads, suffix in ((1, ""), (4, "/4t")):
             yield Row(f"loop/{name}{suffix}", "loop", "single_block", (str(size), "{operations}", str(threads)),
                       rounds // threads)

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 from hakmem import workloads
@@ -48,6 +49,13 @@ def test_makes_the_calls_it_reports(counting_library, name, arguments, operation
     report, calls = counted(name, arguments, counting_library)
     assert report["operations"] == operations
     assert (calls["mallocs"], calls["frees"]) == (mallocs, frees)
+
+
+def test_each_page_of_a_block_is_written_at_another_line(tmp_path):
+    program = tmp_path / "touching"
+    subprocess.run(["cc", "-std=gnu11", "-o", program, Path(__file__).with_name("touching.c")], check=True, timeout=60)
+    done = subprocess.run([program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_random_mixed_follows_its_formula(counting_library):
