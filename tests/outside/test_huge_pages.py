@@ -32,10 +32,11 @@ def setting(request):
 
 @pytest.fixture
 def fill(program, library, run):
-    def call(size, mebibytes, written, **options):
+    def call(size, mebibytes, written, milliseconds=0, **options):
         """Resident memory and what of it is in huge pages, in KiB."""
         variables = {f"HAKMEM_{name.upper()}": value for name, value in options.items()}
-        done = run(program, str(size), str(mebibytes), written, env=os.environ | {"LD_PRELOAD": str(library)} | variables)
+        done = run(program, str(size), str(mebibytes), written, str(milliseconds),
+                   env=os.environ | {"LD_PRELOAD": str(library)} | variables)
         return map(int, done.stdout.split())
     return call
 
@@ -65,3 +66,11 @@ def test_sparse_heaps_do_not(fill, setting):
 def test_off_means_none(fill, setting):
     _, huge = fill(1000, 64, "all", huge_pages="off")
     assert huge == 0
+
+
+def test_learning_gives_them_to_smaller_heaps_where_it_is_asked_to_learn_them(fill, setting):
+    _, huge = fill(1000, 12, "all", 1000, mode="learning", learn_parts="default+huge")
+    assert huge == 0 if setting == "never" else huge > 2 * MIB_KIB
+    for parts in ("default", "depths"):
+        _, huge = fill(1000, 12, "all", 1000, mode="learning", learn_parts=parts)
+        assert huge == 0
