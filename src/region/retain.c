@@ -15,7 +15,7 @@ static size_t highest_retained_slices; // since then
 static size_t returned_slices;         // faulted in again since then
 static size_t refaulted_rest;          // bytes, of a slice
 static size_t purged_inside_bytes;     // of what is retained
-static size_t given_slices;            // since then
+static size_t given_slices;            // since the allowance last faded
 static size_t lowest_idle_slices;      // outside, since then
 static size_t first_gone_slices;       // of the allowance to begin with
 static struct retain_extremes extremes[RETAIN_WATCHERS];
