@@ -164,6 +164,9 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
     assert "stationary/x: dyn" in (tmp_path / "parts.svg").read_text()
     given = dict(program.runs)["learning-big"]
     assert given == {"HAKMEM_MODE": "learning", "HAKMEM_BIG_THRESHOLD": "32m"}
+    learns, *pairs = [given for name, given in program.runs if name == "learning+huge_pages"]
+    assert "HAKMEM_POLICY" in learns and pairs  # its learning run leaves a file; in the rounds it learns anew
+    assert all(given == {"HAKMEM_MODE": "learning", "HAKMEM_LEARN_PARTS": "default+huge"} for given in pairs)
 
 
 # --- findings of made-up runs

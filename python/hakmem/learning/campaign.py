@@ -117,9 +117,11 @@ class Campaign:
         return folder
 
     def _variables(self, task: Task, name: str) -> dict[str, str]:
-        if (files := self.store.learned.get((task.name, name))) is not None:
-            return settings.learned_from(name, _written(self._place(task) / name, files, task.one_file))
-        return self._known[name].variables(self._place(task))
+        """A setting that is known runs as it says, also one whose learning run left a file."""
+        if (setting := self._known.get(name)) is not None:
+            return setting.variables(self._place(task))
+        files = self.store.learned[task.name, name]
+        return settings.learned_from(name, _written(self._place(task) / name, files, task.one_file))
 
     def _made(self, task: Task, stage: str, turn: int, name: str, variables: dict[str, str] | None = None) -> Report | None:
         """A run's report, from the store where it is there; None where the run does not count."""
