@@ -292,8 +292,19 @@ static bool release_order(struct order order) {
     return any;
 }
 
+// Q6. Returns what is above the bound then.
+static size_t let_runs_yield(size_t surplus) {
+    size_t retained = runs_count().retained_slices << SLICE_SHIFT, goes = surplus + options.release_batch;
+    if (retained <= cache_count().bytes)
+        return surplus;
+    runs_purge(retained - least_of(retained, goes));
+    return runs_surplus_bytes(0);
+}
+
 void cache_settle(void) {
     size_t surplus = runs_surplus_bytes(0), owed = runs_owed_bytes();
+    if (surplus > 0)
+        surplus = let_runs_yield(surplus);
     size_t batch = surplus > 0 ? surplus + options.release_batch : 0;
     if (surplus > 0 || owed > 0)
         release_order((struct order){surplus, most_of(batch, CACHE_OWED_PARTS * owed)});

@@ -14,6 +14,8 @@
 //     oldest: a few of them are the bound, and looking for a better one would cost more than it gives.
 // Q5. Release (option release) unmaps a block, or purges it and keeps some such for their addresses: their pages read
 //     as zero, and they count as nothing.
+// Q6. Where the heap holds more free memory than there is here, that goes first: else who takes blocks from here again
+//     and again would pay for what nobody touches any more.
 #ifndef BIG_CACHE_H
 #define BIG_CACHE_H
 

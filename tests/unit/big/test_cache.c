@@ -174,6 +174,28 @@ static void of_small_blocks_those_of_the_site_used_least_go_first_test(void) {
     MUST(cache_count().evictions == 1);
 }
 
+static void free_memory_of_the_heap_goes_before_less_that_is_cached_test(void) {
+    enum { BYTES = RETAIN_MIN_BYTES / 8 };
+    bool clean;
+    size_t first = runs_take(7 * BYTES / SLICE_BYTES, 1, &clean);
+    runs_give(first, 7 * BYTES / SLICE_BYTES);
+    MUST(runs_count().retained_slices * SLICE_BYTES == 7 * BYTES);
+    put(make(4 * RETAIN_MIN_BYTES, 9)); // goes, and with it what growth has owed
+    uint64_t before = cache_count().evictions;
+    MUST(cache_count().bytes == 0 && runs_owed_bytes() == 0);
+    char *blocks[8];
+    for (unsigned i = 0; i < COUNT_OF(blocks); i++)
+        blocks[i] = make(BYTES, i);
+    for (unsigned i = 0; i < 4; i++)
+        put(blocks[i]);
+    MUST(cache_count().evictions == before && cache_count().bytes == 4 * BYTES && runs_surplus_bytes(0) == 0);
+    size_t retained = runs_count().retained_slices * SLICE_BYTES;
+    MUST(retained > 0 && retained <= 4 * BYTES);
+    for (unsigned i = 4; i < COUNT_OF(blocks); i++)
+        put(blocks[i]);
+    MUST(cache_count().evictions > before && runs_surplus_bytes(0) == 0); // by now there is more here
+}
+
 static void growth_takes_from_what_is_cached_test(void) {
     for (unsigned i = 0; i < 4; i++)
         put(make(3 * MIB, 1));
@@ -331,6 +353,7 @@ TEST(what_is_above_the_bound_goes)
 TEST(a_loop_soon_keeps_what_it_needs)
 TEST(the_oldest_large_block_goes_first)
 TEST(of_small_blocks_those_of_the_site_used_least_go_first)
+TEST(free_memory_of_the_heap_goes_before_less_that_is_cached)
 TEST(growth_takes_from_what_is_cached)
 TEST(growth_of_slices_takes_from_it_too)
 TEST(a_purged_block_keeps_its_addresses_and_is_zero)
@@ -350,6 +373,7 @@ int main(void) {
         cmocka_unit_test(a_loop_soon_keeps_what_it_needs),
         cmocka_unit_test(the_oldest_large_block_goes_first),
         cmocka_unit_test(of_small_blocks_those_of_the_site_used_least_go_first),
+        cmocka_unit_test(free_memory_of_the_heap_goes_before_less_that_is_cached),
         cmocka_unit_test(growth_takes_from_what_is_cached),
         cmocka_unit_test(growth_of_slices_takes_from_it_too),
         cmocka_unit_test(a_purged_block_keeps_its_addresses_and_is_zero),
