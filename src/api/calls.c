@@ -25,8 +25,6 @@ static unsigned open_class(unsigned class_index, uintptr_t site) {
     size_t bytes = class_bytes(class_index);
     if (bytes >= routes_threshold(site, bytes, DECIDED(big_threshold)))
         return CLASS_NONE;
-    if (UNLIKELY(bytes >= BIG_LEAST_BYTES))
-        learn_note_caller(site, bytes);
     return class_index;
 }
 

@@ -324,13 +324,10 @@
 #define SIZES_FADE_SEEN 65536
 // A window of the tournament of big thresholds: some hundred blocks of a program that is busy with such.
 #define TOURNAMENT_WINDOW_NS (20 * MS_NS)
-// Site rules by UCB1: by how much an arm must be better, in how many rounds of how many plays, one after the other:
-// noise alone is that rarely. After how many plays it is over, some five seconds of windows; and the rest then, for
-// what was found out to pay for the search.
-#define UCB_GAIN_PERCENT 8
-#define UCB_ROUNDS 3
-#define UCB_ROUND_PLAYS 4
-#define UCB_SURE_ERRORS 4
+// Site rules by UCB1: by how much an arm must be better, and how surely: noise alone is that rarely. After how many
+// plays it is over, some ten seconds of windows; and the rest then, for what was found out to pay for the search.
+#define UCB_GAIN_PERCENT 3
+#define UCB_SURE_ERRORS 3.5
 #define UCB_MOST_PLAYS 128
 #define UCB_REST_NS (180 * SECOND_NS)
 // The busiest call sites play, so many at most, that have asked for so much of late. A window counts in which the site
@@ -341,6 +338,9 @@
 #define RULES_WINDOW_BYTES (4 * MIB / LEARN_HASTE)
 #define RULES_LONG_WINDOWS 3
 #define RULES_IDLE_WINDOWS 16
+// An arm that comes into force has settled when a window costs this part of the one before, or after so many windows.
+#define RULES_SETTLED_PERCENT 80
+#define RULES_SETTLING_WINDOWS 8
 // What a rule must save in a second to be worth it: half a percent of a processor. Below that the formula's prices,
 // which are those of no particular machine, decide more than what the program does.
 #define RULES_WORTH_NS (5 * MS_NS)

@@ -83,7 +83,7 @@ ALWAYS_INLINE void learn_note_big(uintptr_t site, size_t bytes) {
         store_relaxed(&observed_spread.sites, sites | bit); // what others lose they add again
 }
 
-// A block of at least BIG_LEAST_BYTES was asked for.
+// The same, while site rules are learned.
 ALWAYS_INLINE void learn_note_caller(uintptr_t site, size_t bytes) {
     if (UNLIKELY(load_relaxed(&learn_times_big) != 0))
         callers_note(site, bytes);

@@ -79,16 +79,22 @@ void observe_course(struct observation *seen) {
     seen->in_use_bytes = seen->course.now_bytes;
 }
 
+size_t observed_idle_bytes(const struct observation *seen) {
+    size_t in_slabs = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        size_t slabs = seen->classes[i].slab_bytes;
+        uint64_t out = observed_out_blocks(seen, i) * class_bytes(i); // the counts of threads are not of one moment
+        in_slabs += slabs > out ? slabs - out : 0;
+    }
+    return seen->retained_bytes + in_slabs;
+}
+
 double observed_cost(const struct observation *seen, const struct observation *before) {
     static struct cost_seen past; // one thread at a time
     static uint32_t sizes[CLASS_END];
-    size_t idle_in_slabs = 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
-        const struct observed_class *now = &seen->classes[i];
         sizes[i] = (uint32_t)class_bytes(i);
         past.batches[i] = observed_batches(seen, i) - observed_batches(before, i);
-        uint64_t out = observed_out_blocks(seen, i) * sizes[i]; // the counts of threads are not of one moment
-        idle_in_slabs += now->slab_bytes > out ? now->slab_bytes - out : 0;
     }
     bool faults_known = seen->faults != 0 && before->faults != 0;
     past.price = options.memory_price;
@@ -99,7 +105,7 @@ double observed_cost(const struct observation *seen, const struct observation *b
         faults_known && seen->faults > before->faults ? seen->faults - before->faults : 0; // else a fork child
     past.refaulted_bytes = faults_known ? 0 : seen->refaulted_bytes - before->refaulted_bytes;
     past.purged_bytes = seen->purged_bytes - before->purged_bytes;
-    past.idle_bytes = seen->retained_bytes + idle_in_slabs;
+    past.idle_bytes = observed_idle_bytes(seen);
     return cost_of_window(&past, sizes);
 }
 

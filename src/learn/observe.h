@@ -57,6 +57,8 @@ INTERNAL void observe(struct observation *seen, uint64_t now_ns);
 INTERNAL void observe_course(struct observation *seen);
 // What the time between two of them cost, by the one formula.
 INTERNAL double observed_cost(const struct observation *seen, const struct observation *before);
+// Resident, and in no block in use.
+INTERNAL size_t observed_idle_bytes(const struct observation *seen);
 // Blocks of a class that the program has.
 INTERNAL uint64_t observed_out_blocks(const struct observation *seen, unsigned class_index);
 

@@ -6,6 +6,7 @@
 #include "big/routes.h"
 #include "policy/ucb.h"
 #include "sample/callers.h"
+#include "sys/options.h"
 #include "sys/os.h"
 
 #define ARMS_MOST (CALLERS_RANGES + 1) // and the default
@@ -26,6 +27,10 @@ static struct {
     uint64_t last_bytes;     // that the site had asked for then
     size_t big_threshold;    // and what held for others
     unsigned idle_windows;   // in a row
+    double pace;             // bytes a second that the site asked for in the first window that counts; 0: there is none
+    unsigned arm;            // in force; ARMS_MOST: not known
+    unsigned settling;       // windows until blocks lie as it has them, at most; 0: they do
+    double settling_cost;    // of the last of those; 0: there was none
     uint64_t next_fade_ns;
 } player;
 
@@ -113,6 +118,8 @@ static bool begin_plays(const struct caller *caller, uint64_t now_ns) {
     player.playing = rule;
     player.last.now_ns = 0;
     player.idle_windows = 0;
+    player.pace = 0;
+    player.arm = ARMS_MOST;
     return true;
 }
 
@@ -132,9 +139,15 @@ static void choose_site(uint64_t now_ns) {
 // --- Playing ---------------------------------------------------------------------------------------------------------
 
 static void begin_window(const struct observation *seen) {
+    unsigned arm = ucb_arm_now(&player.playing->ucb);
     force_arm(player.playing);
     player.last = *seen;
     player.last_bytes = callers_bytes(player.playing->site);
+    if (arm != player.arm) {
+        player.settling = RULES_SETTLING_WINDOWS;
+        player.settling_cost = 0;
+    }
+    player.arm = arm;
 }
 
 static void end_plays(uint64_t now_ns) {
@@ -146,16 +159,43 @@ static void end_plays(uint64_t now_ns) {
     player.playing = NULL;
 }
 
-// A window counts that was not much longer than wanted, and in which the site asked for something.
-static bool window_counts(const struct observation *seen) {
-    return seen->now_ns - player.last.now_ns <= RULES_LONG_WINDOWS * TOURNAMENT_WINDOW_NS &&
-           callers_bytes(player.playing->site) - player.last_bytes >= RULES_WINDOW_BYTES;
+// False: it does not count. A window does that was not much longer than wanted, in which the site asked for something,
+// and of which the system says what it took.
+static bool measure_window(const struct observation *seen, double *cost) {
+    const struct observation *last = &player.last;
+    struct cost_work work = {.elapsed_ns = seen->now_ns - last->now_ns,
+                             .busy_ns = seen->busy_ns - last->busy_ns,
+                             .done = callers_bytes(player.playing->site) - player.last_bytes,
+                             .idle_bytes = observed_idle_bytes(seen),
+                             .price = options.memory_price};
+    if (work.elapsed_ns > RULES_LONG_WINDOWS * TOURNAMENT_WINDOW_NS || work.done < RULES_WINDOW_BYTES ||
+        last->busy_ns == 0 || seen->busy_ns <= last->busy_ns)
+        return false;
+    if (player.pace == 0)
+        player.pace = (double)work.done / (double)work.elapsed_ns * (double)SECOND_NS;
+    *cost = cost_of_work(&work, player.pace);
+    return true;
+}
+
+// The first window of an arm shows what changing costs: what was asked for before goes by and by, and what comes is
+// faulted in. It has settled once a window is not much cheaper than the one before.
+static bool still_settles(double cost) {
+    bool settled = player.settling_cost != 0 && cost * 100 >= player.settling_cost * RULES_SETTLED_PERCENT;
+    if (player.settling == 0)
+        return false;
+    player.settling = settled ? 0 : player.settling - 1;
+    player.settling_cost = cost;
+    return !settled;
 }
 
 static void end_window(const struct observation *seen) {
     struct ucb *ucb = &player.playing->ucb;
-    if (window_counts(seen)) {
-        bool is_over = ucb_note(ucb, observed_cost(seen, &player.last), seen->now_ns);
+    double cost;
+    bool counts = measure_window(seen, &cost);
+    if (counts && still_settles(cost))
+        return;
+    if (counts) {
+        bool is_over = ucb_note(ucb, cost, seen->now_ns);
         if (ucb->window == 0) // both of the pair counted
             player.idle_windows = 0;
         if (is_over)
@@ -175,6 +215,7 @@ void rules_pause(void) {
     force(player.playing, player.playing->adopted_bytes);
     ucb_drop_window(&player.playing->ucb);
     player.last.now_ns = 0;
+    player.arm = ARMS_MOST;
 }
 
 bool rules_step(const struct observation *seen, size_t big_threshold) {

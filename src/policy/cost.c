@@ -28,3 +28,8 @@ double cost_of_window(const struct cost_seen *seen, const uint32_t *class_bytes)
     spent_ns += (double)seen->purged_bytes / PAGE_LEAST_BYTES * (double)seen->page.purge_ns;
     return spent_ns / seconds + (double)seen->idle_bytes / (double)MIB * (double)seen->price;
 }
+
+double cost_of_work(const struct cost_work *seen, double pace) {
+    double seconds = (double)seen->elapsed_ns / 1e9, held = (double)seen->idle_bytes / (double)MIB * seconds;
+    return ((double)seen->busy_ns + held * (double)seen->price) / (double)seen->done * pace;
+}

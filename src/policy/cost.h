@@ -44,9 +44,21 @@ ALWAYS_INLINE uint64_t cost_of_mib_ns(const struct cost_page *page) {
     return (page->fault_ns + page->purge_ns) * (MIB / PAGE_LEAST_BYTES);
 }
 
+// A window in which so much work was done, in whatever unit: what it says holds for the program as a whole, and needs
+// no price of what the allocator does.
+struct cost_work {
+    uint64_t elapsed_ns;
+    uint64_t busy_ns;  // processor time of the process
+    uint64_t done;     // more than 0
+    size_t idle_bytes; // as above
+    size_t price;
+};
+
 // The price of one batch.
 INTERNAL uint64_t cost_of_batch_ns(uint32_t block_bytes);
 // Of the window, per second.
 INTERNAL double cost_of_window(const struct cost_seen *seen, const uint32_t *class_bytes);
+// Of the time in which `pace` of that work is done, in nanoseconds.
+INTERNAL double cost_of_work(const struct cost_work *seen, double pace);
 
 #endif

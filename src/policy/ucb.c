@@ -4,8 +4,9 @@
 #include "base/bits.h"
 #include "base/tuning.h"
 
-#define LEAST_SCALE 0.04 // half of the costs differ by 8 %: below that differences are noise
-#define SCALE_FADES 64   // the scale loses this part (1/N) with each play
+#define LEAST_SCALE 0.04     // half of the costs differ by 8 %: below that differences are noise
+#define MOST_DIFFERENCE 0.15 // a third more or less: beyond that a play says no more
+#define SCALE_FADES 64       // the scale loses this part (1/N) with each play
 #define MOST_LOSS_PERMILLE 1000000
 #define LN_2 0.693147180559945
 
@@ -58,7 +59,6 @@ void ucb_learn(struct ucb *ucb, unsigned arm, double difference) {
     ucb->scale = size > ucb->scale ? size : ucb->scale;
     ucb->scale = ucb->scale > LEAST_SCALE ? ucb->scale : LEAST_SCALE;
     ucb->arm[arm].differences += difference;
-    ucb->arm[arm].squares += difference * difference;
     ucb->arm[arm].plays++;
     ucb->plays++;
 }
@@ -66,6 +66,8 @@ void ucb_learn(struct ucb *ucb, unsigned arm, double difference) {
 void ucb_start(struct ucb *ucb, unsigned arms, unsigned held, double worth) {
     CHECK(arms >= 2 && arms <= UCB_ARMS_MOST && held < arms);
     *ucb = (struct ucb){.arms = arms, .held = held, .worth = worth, .scale = LEAST_SCALE};
+    for (unsigned i = 0; i < arms; i++)
+        quantile_start(&ucb->arm[i].middle, 0.5);
     ucb->chosen = ucb_choose(ucb);
 }
 
@@ -80,39 +82,34 @@ unsigned ucb_arm_now(const struct ucb *ucb) {
     return standard_is_now(ucb) ? 0 : ucb->chosen;
 }
 
-static bool is_better(double cost, double standard) {
-    return cost < standard * (100 - UCB_GAIN_PERCENT) / 100;
+// What part of the default's cost an arm saves, by its middle play.
+static double ucb_gain(const struct ucb_arm *arm) {
+    double difference = quantile_value(&arm->middle);
+    return -2 * difference / (1 - difference);
 }
 
-// The mean of its differences is so many of its standard errors below zero; both multiplied by the number of plays, and
-// squared.
+// So many more wins than losses are so many standard errors; both squared.
 static bool is_surely_better(const struct ucb_arm *arm) {
-    double plays = arm->plays, square = arm->differences * arm->differences;
-    double variance = plays > 1 ? (arm->squares - square / plays) / (plays - 1) : 0;
-    return arm->differences < 0 && square > UCB_SURE_ERRORS * UCB_SURE_ERRORS * plays * variance;
+    double wins = arm->wins;
+    return wins > 0 && wins * wins > UCB_SURE_ERRORS * UCB_SURE_ERRORS * arm->plays;
 }
 
-// Ends a round where that is due; true: the arm is to be adopted.
-static bool end_round(struct ucb_arm *arm, double worth) {
-    if (arm->plays % UCB_ROUND_PLAYS != 0)
-        return false;
-    arm->better_rounds = is_better(arm->round_cost, arm->round_standard) ? arm->better_rounds + 1 : 0;
-    arm->round_cost = 0;
-    arm->round_standard = 0;
-    return arm->better_rounds >= UCB_ROUNDS && is_better(arm->cost, arm->standard) &&
-           arm->standard - arm->cost >= worth * arm->plays && is_surely_better(arm);
+static bool is_to_be_adopted(const struct ucb_arm *arm, double worth) {
+    double gain = ucb_gain(arm);
+    return is_surely_better(arm) && gain * 100 >= UCB_GAIN_PERCENT && arm->standard / arm->plays * gain >= worth;
 }
 
 static bool note_play(struct ucb *ucb, double cost, double standard) {
     struct ucb_arm *arm = &ucb->arm[ucb->chosen];
     double both = cost + standard;
     // The default beside itself differs by nothing.
-    ucb_learn(ucb, ucb->chosen, ucb->chosen != 0 && both > 0 ? (cost - standard) / both : 0);
-    arm->cost += cost;
+    double difference = ucb->chosen != 0 && both > 0 ? (cost - standard) / both : 0;
+    double least = difference > -MOST_DIFFERENCE ? difference : -MOST_DIFFERENCE;
+    ucb_learn(ucb, ucb->chosen, least < MOST_DIFFERENCE ? least : MOST_DIFFERENCE);
+    quantile_add(&arm->middle, difference);
+    arm->wins += (difference < 0) - (difference > 0);
     arm->standard += standard;
-    arm->round_cost += cost;
-    arm->round_standard += standard;
-    return end_round(arm, ucb->worth) && ucb->chosen != 0;
+    return ucb->chosen != 0 && is_to_be_adopted(arm, ucb->worth);
 }
 
 void ucb_give_up(struct ucb *ucb, uint64_t now_ns) {
@@ -132,7 +129,7 @@ bool ucb_note(struct ucb *ucb, double cost, uint64_t now_ns) {
     bool is_over = adopted || ucb->plays >= UCB_MOST_PLAYS;
     if (adopted)
         ucb->held = ucb->chosen;
-    else if (is_over && held->cost >= held->standard) // what was better once is so no more
+    else if (is_over && ucb_gain(held) <= 0) // what was better once is so no more
         ucb->held = 0;
     if (is_over)
         ucb_give_up(ucb, now_ns);
@@ -146,9 +143,6 @@ void ucb_drop_window(struct ucb *ucb) {
 }
 
 int32_t ucb_gain_permille(const struct ucb *ucb) {
-    const struct ucb_arm *held = &ucb->arm[ucb->held];
-    if (ucb->held == 0 || held->standard <= 0)
-        return 0;
-    double gain = 1000 - 1000 * held->cost / held->standard;
+    double gain = ucb->held != 0 ? 1000 * ucb_gain(&ucb->arm[ucb->held]) : 0;
     return gain > -MOST_LOSS_PERMILLE ? (int32_t)gain : -MOST_LOSS_PERMILLE;
 }

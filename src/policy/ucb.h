@@ -5,23 +5,23 @@
 // turns. What counts is by how much they differ, relative to both: so a program that changes favours nobody. Divided by
 // the largest such difference of late (the running scale) that is a cost from 0 to 1; the default's is 1/2.
 //
-// An arm is adopted that was better by UCB_GAIN_PERCENT in each of UCB_ROUNDS rounds of UCB_ROUND_PLAYS plays, one
-// after the other, and over all of its plays, by more than UCB_SURE_ERRORS standard errors. Then, and after
-// UCB_MOST_PLAYS plays without, it is over, and whoever plays rests.
+// An arm is adopted that was the cheaper one more often than chance has it, by UCB_SURE_ERRORS standard errors of a
+// coin tossed as often (the sign test; Dixon, Mood, "The statistical sign test", 1946), and of whose differences the
+// middle one is UCB_GAIN_PERCENT: single windows that cost several times as much, since memory went back or another
+// process ran, decide nothing. Then, and after UCB_MOST_PLAYS plays without, it is over, and whoever plays rests.
 #ifndef POLICY_UCB_H
 #define POLICY_UCB_H
 
-#include "base/compiler.h"
+#include "policy/quantile.h"
 
 #define UCB_ARMS_MOST 8
 
 struct ucb_arm {
     uint32_t plays;
-    double differences;    // sum of those of its plays: negative where it was cheaper than the default
-    double squares;        // sum of theirs
-    double cost, standard; // sums: its own, and what the default cost beside it
-    double round_cost, round_standard;
-    uint32_t better_rounds; // in a row
+    double differences;     // sum of those of its plays: negative where it was cheaper than the default
+    struct quantile middle; // of them
+    int32_t wins;           // plays in which it was cheaper, less those in which the default was
+    double standard;        // sum of what the default cost beside it
 };
 
 struct ucb {

@@ -4,7 +4,7 @@
 #define CALLER_ROWS 16
 #define CALLER_PLACES 4
 
-INTERNAL const size_t callers_range_bytes[CALLERS_RANGES] = {BIG_LEAST_BYTES, 768 * KIB, MIB, 2 * MIB, 4 * MIB};
+INTERNAL const size_t callers_range_bytes[CALLERS_RANGES] = {CLASS_LARGE_MAX, 2 * MIB, 4 * MIB};
 
 static struct caller callers[CALLER_ROWS * CALLER_PLACES];
 
@@ -36,7 +36,7 @@ static uint32_t range_bit(size_t bytes) {
 }
 
 void callers_note(uintptr_t site, size_t bytes) {
-    if (site == 0 || bytes < BIG_LEAST_BYTES || bytes >= BIG_THRESHOLD_MAX_BYTES)
+    if (site == 0 || bytes <= CLASS_LARGE_MAX || bytes >= BIG_THRESHOLD_MAX_BYTES)
         return;
     struct caller *caller = caller_place(site);
     if (caller == NULL)
@@ -81,7 +81,7 @@ void callers_fade(void) {
     for (unsigned i = 0; i < COUNT_OF(callers); i++) {
         struct caller *caller = &callers[i];
         uint64_t bytes = load_relaxed(&caller->bytes);
-        bool stays = bytes / 2 >= BIG_LEAST_BYTES;
+        bool stays = bytes / 2 >= CLASS_LARGE_MAX / 2;
         shared_add(&caller->bytes, -(stays ? bytes - bytes / 2 : bytes)); // others add meanwhile
         if (stays)
             continue;

@@ -11,7 +11,7 @@
 #include "base/tuning.h"
 
 // Ranges of sizes that rules tell apart: each begins at a threshold a rule may have.
-#define CALLERS_RANGES 5
+#define CALLERS_RANGES 3
 SHARED const size_t callers_range_bytes[CALLERS_RANGES];
 
 struct caller {
@@ -20,8 +20,9 @@ struct caller {
     uint32_t ranges; // bit i: blocks of range i were asked for
 };
 
-// The call returning to `site` asked for a block of so many bytes; below BIG_LEAST_BYTES, or where each is a mapping
-// whatever a rule says, nothing is noted.
+// The call returning to `site` asked for a block of so many bytes. What the slab classes serve is not noted: threads
+// have some of it from their stacks, where nobody counts, and what is seen of a site is taken for the work it does.
+// Nor is what is a mapping whatever a rule says.
 INTERNAL void callers_note(uintptr_t site, size_t bytes);
 // The busiest ones, the first of them first: copies. Returns how many.
 INTERNAL unsigned callers_list(struct caller *list, unsigned most);

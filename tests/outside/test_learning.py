@@ -259,7 +259,7 @@ def test_site_rules_name_calls_of_the_program_and_what_they_gained(preloaded, tw
         found = re.fullmatch(r"site two_sites\+0x[0-9a-f]+ (\d+) windows=(\d+) gain=(\d+)(?: since=\d+)? why=ucb1", rule)
         assert found, rule
         threshold, windows, gain = map(int, found.groups())
-        assert threshold in (524288, 786432, 1048576, 2097152, 4194304) and windows >= 24 and gain >= 80
+        assert threshold in (1048576, 2097152, 4194304) and windows >= 32 and gain >= 30
     assert preloaded(two_sites, 0.1, HAKMEM_POLICY=str(file)).stderr_text == ""
 
 

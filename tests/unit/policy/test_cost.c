@@ -122,6 +122,20 @@ static void numbers_of_any_size_make_a_number(void **state) {
     assert_true(cost > 0 && cost - cost == 0); // finite
 }
 
+static void work_costs_what_it_took_at_the_same_pace(void **state) {
+    struct cost_work work = {.elapsed_ns = SECOND_NS, .busy_ns = 300, .done = 10};
+    (void)state;
+    assert_true(is_near(cost_of_work(&work, 1), 30));
+    assert_true(is_near(cost_of_work(&work, 20), 600));
+    work.done = 20;
+    assert_true(is_near(cost_of_work(&work, 20), 300)); // twice as much in the same time
+    work.idle_bytes = 2 * MIB;
+    work.price = 50;
+    assert_true(is_near(cost_of_work(&work, 20), 400));
+    work.elapsed_ns /= 2; // for which it was held
+    assert_true(is_near(cost_of_work(&work, 20), 350));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_costs_nothing),
@@ -136,6 +150,7 @@ int main(void) {
         cmocka_unit_test(the_same_work_in_half_the_time_costs_double),
         cmocka_unit_test(a_mib_is_held_as_long_as_faulting_it_in_is_worth),
         cmocka_unit_test(numbers_of_any_size_make_a_number),
+        cmocka_unit_test(work_costs_what_it_took_at_the_same_pace),
     };
     return cmocka_run_group_tests_name("cost", tests, NULL, NULL);
 }

@@ -70,7 +70,7 @@ static void the_best_arm_is_adopted(void **state) {
 }
 
 static void what_is_better_by_less_is_not_adopted(void **state) {
-    struct world world = world_with(96, 0.02);
+    struct world world = world_with(98, 0.005);
     (void)state;
     for (unsigned i = 0; i < TIMES; i++) {
         struct ucb ucb;
@@ -104,13 +104,12 @@ static unsigned adopted_of_equal_arms(double noise) {
     return adopted;
 }
 
-// Of 80,000 programs of each noise 0.004, 0.56 and 0.96 % adopted an arm: each bound is five deviations above that.
+// Of 20,000 programs of noise 0.1 76 adopted an arm: the bound is five deviations above that.
 static void the_default_stays_where_nothing_is_better(void **state) {
+    static const double noises[] = {0, 0.1, 0.2, 0.4};
     (void)state;
-    assert_int_equal(adopted_of_equal_arms(0), 0);
-    assert_true(adopted_of_equal_arms(0.1) <= EQUAL_TIMES / 400);
-    assert_true(adopted_of_equal_arms(0.2) <= EQUAL_TIMES * 15 / 1000);
-    assert_true(adopted_of_equal_arms(0.4) <= EQUAL_TIMES * 21 / 1000);
+    for (unsigned i = 0; i < COUNT_OF(noises); i++)
+        assert_true(adopted_of_equal_arms(noises[i]) <= EQUAL_TIMES * 11 / 1000);
 }
 
 static void what_was_adopted_stays_while_it_is_better(void **state) {
@@ -165,6 +164,26 @@ static void a_play_has_the_default_beside_the_arm(void **state) {
         assert_int_equal(played[i], 10); // all the same
 }
 
+// Every fifth window, whoever is in force, costs many times as much: memory went back meanwhile, say.
+static void windows_of_another_kind_decide_nothing(void **state) {
+    struct world world = world_with(90, 0.05);
+    unsigned found = 0, others = 0;
+    (void)state;
+    for (unsigned i = 0; i < TIMES; i++) {
+        struct ucb ucb;
+        unsigned windows = 1;
+        ucb_start(&ucb, 4, 0, 0);
+        for (bool is_over = false; !is_over; windows++) {
+            double odd = random_below(&world.random, 5) == 0 ? 2 + (double)random_below(&world.random, 20) : 1;
+            is_over = ucb_note(&ucb, odd * window_cost(&world, ucb_arm_now(&ucb)), windows);
+        }
+        found += ucb.held == 3;
+        others += ucb.held != 3 && ucb.held != 0;
+    }
+    print_message("one of five windows of another kind: found by %u of %u\n", found, TIMES);
+    assert_true(others <= TIMES / 50 && found >= TIMES * 4 / 5);
+}
+
 static void a_dropped_window_counts_for_nothing(void **state) {
     struct ucb ucb;
     (void)state;
@@ -202,6 +221,7 @@ int main(void) {
         cmocka_unit_test(when_it_is_over_it_rests_with_what_is_held),
         cmocka_unit_test(a_trend_favours_nobody),
         cmocka_unit_test(a_play_has_the_default_beside_the_arm),
+        cmocka_unit_test(windows_of_another_kind_decide_nothing),
         cmocka_unit_test(a_dropped_window_counts_for_nothing),
         cmocka_unit_test(costs_of_nothing_are_no_difference),
     };
