@@ -83,13 +83,17 @@ def _memory() -> list[Row]:
            for size in _BAD_SIZES]
     mixed = _row("memory/odd/mixed/4t", "odd_sizes", 96, 4, "{operations}", 50_000, *_BAD_SIZES, operations=40)
     bursts = [_row(f"memory/bursts/{idle}ms", "bursts", 1000, idle, "{operations}", 4, operations=25) for idle in (20, 50)]
-    return [*odd, mixed, *bursts, _row(_IDLE, "bursts", 300, 500, "{operations}", 800, operations=3)]
+    return [*odd, mixed, *bursts, _row(_IDLE, "bursts", 300, 500, "{operations}", 800, operations=3),
+            _row(_THREADS, "tiers", 16, 1024, 400, 64, "{operations}", operations=6_000_000)]
 
 
 # A service that sleeps for half a second and more after each burst, where memory is dear: for what it is worth by default
 # the same service would have to sleep for several seconds. Options of all arms alike.
 _IDLE = "memory/idle/500ms/dear"
-_OPTIONS = {_IDLE: {"HAKMEM_MEMORY_PRICE": "1000000"}}
+# And many threads with small heaps, whose part-used slabs of each class add up, where the memory of the machine is all
+# but used up: so few megabytes a thread are worth hundredths of the time at such a price alone.
+_THREADS = "memory/threads/64t/dear"
+_OPTIONS = {_IDLE: {"HAKMEM_MEMORY_PRICE": "1000000"}, _THREADS: {"HAKMEM_MEMORY_PRICE": "100000000"}}
 
 
 # The learner looks every 10 to 500 ms, and measures by windows of 50 ms to 2 s (src/base/tuning.h): a piece is 10 ms.
