@@ -327,7 +327,7 @@
 // Site rules by UCB1: by how much an arm must be better, and how surely: noise alone is that rarely. After how many
 // plays it is over, some ten seconds of windows; and the rest then, for what was found out to pay for the search.
 #define UCB_GAIN_PERCENT 3
-#define UCB_SURE_ERRORS 3.5
+#define UCB_SURE_ERRORS 4
 #define UCB_MOST_PLAYS 128
 #define UCB_REST_NS (180 * SECOND_NS)
 // The busiest call sites play, so many at most, that have asked for so much of late. A window counts in which the site

@@ -91,7 +91,7 @@ static double ucb_gain(const struct ucb_arm *arm) {
 // So many more wins than losses are so many standard errors; both squared.
 static bool is_surely_better(const struct ucb_arm *arm) {
     double wins = arm->wins;
-    return wins > 0 && wins * wins > UCB_SURE_ERRORS * UCB_SURE_ERRORS * arm->plays;
+    return wins > 0 && wins * wins > (double)UCB_SURE_ERRORS * UCB_SURE_ERRORS * arm->plays;
 }
 
 static bool is_to_be_adopted(const struct ucb_arm *arm, double worth) {

@@ -81,7 +81,7 @@ void callers_fade(void) {
     for (unsigned i = 0; i < COUNT_OF(callers); i++) {
         struct caller *caller = &callers[i];
         uint64_t bytes = load_relaxed(&caller->bytes);
-        bool stays = bytes / 2 >= CLASS_LARGE_MAX / 2;
+        bool stays = bytes >= CLASS_LARGE_MAX;
         shared_add(&caller->bytes, -(stays ? bytes - bytes / 2 : bytes)); // others add meanwhile
         if (stays)
             continue;

@@ -99,13 +99,15 @@ static void what_changing_costs_is_not_the_arms(void **state) {
     child_must_succeed(change_dearly, NULL);
 }
 
-// Where the system does not say what processor time the process takes nobody can tell which arm is better.
+// Where the system does not say what processor time the process takes, memory alone does not tell which arm is better.
 static void see_no_time(void *unused) {
     (void)unused;
     begin_test();
     seen.busy_ns = 0;
-    for (unsigned i = 0; i < 1000; i++)
+    for (unsigned i = 0; i < 1000; i++) {
+        seen.retained_bytes = rule_of_site(0) != 0 ? 0 : GIB;
         window_costing(0, SITES);
+    }
     for (unsigned i = 0; i < SITES; i++)
         MUST(rule_of_site(i) == 0);
 }
@@ -267,8 +269,9 @@ static uint32_t asking;
 
 static void *ask_meanwhile(void *number) {
     uintptr_t site = sites[(uintptr_t)number % SITES];
-    while (__atomic_load_n(&asking, __ATOMIC_RELAXED) != 0) {
-        callers_note(site, 3 * MIB);
+    for (unsigned turn = 0; __atomic_load_n(&asking, __ATOMIC_RELAXED) != 0; turn++) {
+        if (turn % 1024 == 0) // seldom: else how much work a window has is chance
+            callers_note(site, 3 * MIB);
         size_t threshold = routes_threshold(site, 3 * MIB, BIG_THRESHOLD_BYTES);
         MUST(threshold == BIG_THRESHOLD_BYTES || threshold == 2 * MIB);
     }
@@ -284,12 +287,11 @@ static void learn_beside_threads(void *unused) {
     __atomic_store_n(&asking, 1, __ATOMIC_RELAXED);
     for (uintptr_t i = 0; i < SITES; i++)
         MUST(pthread_create(&threads[i], NULL, ask_meanwhile, (void *)i) == 0);
-    play((const int[SITES]){300, 0, 0}, SITES); // whatever they find: how much work is done is the threads' affair
+    play((const int[SITES]){300, 0, 0}, SITES);
     __atomic_store_n(&asking, 0, __ATOMIC_RELAXED);
     for (unsigned i = 0; i < SITES; i++)
         MUST(pthread_join(threads[i], NULL) == 0);
-    for (unsigned i = 0; i < SITES; i++)
-        MUST(rule_of_site(i) == 0 || rule_of_site(i) == 2 * MIB);
+    MUST(rule_of_site(0) == 2 * MIB && rule_of_site(1) == 0 && rule_of_site(2) == 0);
 }
 
 static void threads_that_ask_meanwhile_see_a_rule_or_none(void **state) {
@@ -313,7 +315,7 @@ static void fill_policy(void *unused) {
     MUST(strcmp(row->module, name) == 0 && os_find_module(name, &base) && base + row->offset == sites[0]);
     MUST(row->threshold_bytes == 2 * MIB && strcmp(row->evidence.why, "ucb1") == 0);
     MUST(row->evidence.gain_permille >= 200 && row->evidence.gain_permille <= 400);
-    MUST(row->evidence.windows >= 24 && row->evidence.since_seconds >= 1);
+    MUST(row->evidence.windows >= 2 * UCB_SURE_ERRORS * UCB_SURE_ERRORS && row->evidence.since_seconds >= 1);
     policy.site_count = POLICY_SITES_MOST;
     rules_add_to(&policy, 0);
     MUST(policy.site_count == POLICY_SITES_MOST);

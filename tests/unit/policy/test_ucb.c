@@ -70,7 +70,7 @@ static void the_best_arm_is_adopted(void **state) {
 }
 
 static void what_is_better_by_less_is_not_adopted(void **state) {
-    struct world world = world_with(98, 0.005);
+    struct world world = world_with(98.5, 0.0075);
     (void)state;
     for (unsigned i = 0; i < TIMES; i++) {
         struct ucb ucb;
@@ -104,12 +104,13 @@ static unsigned adopted_of_equal_arms(double noise) {
     return adopted;
 }
 
-// Of 20,000 programs of noise 0.1 76 adopted an arm: the bound is five deviations above that.
+// Of 200,000 programs of each noise 71, 63 and 71 adopted an arm, 0.04 %: the bound is five deviations above that.
 static void the_default_stays_where_nothing_is_better(void **state) {
-    static const double noises[] = {0, 0.1, 0.2, 0.4};
     (void)state;
-    for (unsigned i = 0; i < COUNT_OF(noises); i++)
-        assert_true(adopted_of_equal_arms(noises[i]) <= EQUAL_TIMES * 11 / 1000);
+    assert_int_equal(adopted_of_equal_arms(0), 0);
+    assert_true(adopted_of_equal_arms(0.1) <= EQUAL_TIMES / 400);
+    assert_true(adopted_of_equal_arms(0.2) <= EQUAL_TIMES / 400);
+    assert_true(adopted_of_equal_arms(0.4) <= EQUAL_TIMES / 400);
 }
 
 static void what_was_adopted_stays_while_it_is_better(void **state) {
@@ -181,7 +182,7 @@ static void windows_of_another_kind_decide_nothing(void **state) {
         others += ucb.held != 3 && ucb.held != 0;
     }
     print_message("one of five windows of another kind: found by %u of %u\n", found, TIMES);
-    assert_true(others <= TIMES / 50 && found >= TIMES * 4 / 5);
+    assert_true(others <= TIMES / 50 && found >= TIMES * 13 / 20);
 }
 
 static void a_dropped_window_counts_for_nothing(void **state) {
