@@ -180,15 +180,16 @@ void *call_calloc(size_t count, size_t bytes) {
 
 void *call_aligned(size_t bytes, size_t align) {
     bool zeroed;
-    void *block = NULL;
     if (align <= BLOCK_ALIGN)
         return call_malloc(bytes);
+    void *block = stack_pop(class_of_aligned(bytes, align)); // of no class before the start: it is empty
+    if (LIKELY(block != NULL))
+        return block;
     if (!heap_process_start())
         return call_no_memory();
     unsigned class_index = class_of_aligned(bytes, align);
     if (class_index != CLASS_NONE && open_class(class_index, CALL_SITE) != CLASS_NONE) {
-        block = stack_pop(class_index);
-        block = block != NULL ? block : heap_refill(class_index);
+        block = heap_refill(class_index);
         helper_look();
     } else if (bytes <= PTRDIFF_MAX && align <= PTRDIFF_MAX) {
         block = take_big(bytes, align, CALL_SITE, &zeroed);

@@ -21,6 +21,18 @@ static size_t bytes_of_class(unsigned class_index) {
     return base + base / steps * (index % steps + 1);
 }
 
+// And the other way round: the first of those classes whose blocks hold so much, whatever serves that size now.
+static unsigned class_at(size_t bytes) {
+    size_t last = bytes - 1;
+    if (bytes <= CLASS_LINEAR_MAX)
+        return CLASS_FIRST + (unsigned)(last / BLOCK_ALIGN);
+    bool fine = bytes <= CLASS_FINE_MAX;
+    unsigned steps = fine ? CLASS_FINE_STEPS : CLASS_LARGE_STEPS, doubling = bits_highest(last);
+    unsigned doublings = doubling - bits_highest(fine ? CLASS_LINEAR_MAX : CLASS_FINE_MAX);
+    unsigned step = (unsigned)(last >> (doubling - bits_highest(steps)) & (steps - 1));
+    return (fine ? CLASS_FIRST + CLASS_LINEAR_COUNT : CLASS_FIRST_LARGE) + doublings * steps + step;
+}
+
 // Slices of a slab: as few as hold SLAB_MIN_BLOCKS blocks and waste at most this part (1/N) at the end; one block each
 // for the largest classes.
 static unsigned slices_of_class(size_t bytes, unsigned share) {
@@ -139,10 +151,9 @@ unsigned class_of_aligned(size_t bytes, size_t align) {
     size_t least = bytes > align ? bytes : align;
     if (least > CLASS_LARGE_MAX || align > SLICE_BYTES)
         return CLASS_NONE;
-    // The next power of two ends the search (C2).
-    for (unsigned i = CLASS_FIRST; i < CLASS_COUNT; i++)
-        if (class_bytes(i) >= least && (class_bytes(i) & (align - 1)) == 0 &&
-            (align <= CACHE_LINE_BYTES || size_classes[i].colours == 0)) // C4
+    // Mostly the first one is it; the next power of two ends the search (C2).
+    for (unsigned i = class_at((least + align - 1) & ~(align - 1)); i < CLASS_COUNT; i++)
+        if ((class_bytes(i) & (align - 1)) == 0 && (align <= CACHE_LINE_BYTES || size_classes[i].colours == 0)) // C4
             return i;
     return CLASS_NONE;
 }

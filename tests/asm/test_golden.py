@@ -19,6 +19,7 @@ from disassembly import Instruction, disassemble, hot_paths  # noqa: E402  (foun
 
 GOLDEN = json.loads((HERE / "golden.json").read_text())
 SYMBOLS = ("malloc", "free", "_Znwm", "_ZdlPv")
+ALIGNMENTS = 8  # of aligned.c
 ROUNDS = (2000, 5000)  # the difference is counted: starting and filling stacks cost the same in both
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86-64")
@@ -133,6 +134,30 @@ def test_a_pair_executes_the_hot_paths_and_nothing_else(built_library, pairs, tm
         expected = golden[name][0]["instructions"]
         assert calls == added * times[name]
         assert cost == added * times[name] * expected, f"{name}: {cost / calls} instructions a call, golden.json has {expected}"
+
+
+@pytest.fixture(scope="module")
+def aligned(tmp_path_factory, tool, run):
+    program = tmp_path_factory.mktemp("asm") / "aligned"
+    run(tool("gcc"), "-O1", "-fno-builtin", HERE / "aligned.c", "-o", program)
+    return program
+
+
+def test_an_aligned_pair_takes_as_few_instructions_as_it_did(built_library, aligned, tmp_path, tool, run):
+    """All that posix_memalign and free take, whatever they call; a search through all classes took 271."""
+    path, golden = built_library
+    taken = []
+    for rounds in ROUNDS:
+        output = tmp_path / f"callgrind.aligned.{rounds}"
+        run(tool("valgrind"), "--tool=callgrind", f"--callgrind-out-file={output}", aligned, rounds,
+            env={"LD_PRELOAD": str(path)})
+        costs = own_costs(output.read_text())
+        assert costs["free"][1] >= rounds * ALIGNMENTS, "the library was not in use"
+        taken.append(sum(cost for name, (cost, _) in costs.items() if name != "main"))
+    pair = round((taken[1] - taken[0]) / (ROUNDS[1] - ROUNDS[0]) / ALIGNMENTS, 2)
+    assert pair <= golden["aligned pair"], f"{pair} instructions, were {golden['aligned pair']}"
+    assert pair == golden["aligned pair"], f"{pair} instructions, were {golden['aligned pair']}: good; lower the number " \
+                                           "in tests/asm/golden.json"
 
 
 # --- the reader itself -------------------------------------------------------------------------------------------------
