@@ -38,6 +38,8 @@
 
 #include "policy/cost.c"
 
+#include "policy/tryout.c"
+
 #include "policy/quantile.c"
 
 #include "policy/evolution.c"

@@ -322,25 +322,25 @@
 #define COLLAPSE_COST_NS 300000
 // Counts are halved once so many requests were seen since.
 #define SIZES_FADE_SEEN 65536
-// A window of the tournament of big thresholds: some hundred blocks of a program that is busy with such.
-#define TOURNAMENT_WINDOW_NS (20 * MS_NS)
+// Arms are tried for windows of this length: some hundred blocks of a program that is busy with big ones. A window
+// counts in which a few were asked for, and that was at most so many times as long as wanted. An arm that comes into
+// force has settled when a window costs this part of the one before, or after so many windows.
+#define TRYOUT_NS (20 * MS_NS)
+#define TRYOUT_LEAST_BYTES (4 * MIB / LEARN_HASTE)
+#define TRYOUT_LONG_WINDOWS 3
+#define TRYOUT_SETTLED_PERCENT 80
+#define TRYOUT_SETTLING_WINDOWS 8
 // Site rules by UCB1: by how much an arm must be better, and how surely: noise alone is that rarely. After how many
 // plays it is over, some ten seconds of windows; and the rest then, for what was found out to pay for the search.
 #define UCB_GAIN_PERCENT 3
 #define UCB_SURE_ERRORS 4
 #define UCB_MOST_PLAYS 128
 #define UCB_REST_NS (180 * SECOND_NS)
-// The busiest call sites play, so many at most, that have asked for so much of late. A window counts in which the site
-// asked for a few blocks, and that was at most so many times as long as wanted; a site that so many windows in a row
-// did not count for gives its turn up.
+// The busiest call sites play, so many at most, that have asked for so much of late. A site that so many windows in a
+// row did not count for gives its turn up.
 #define RULES_SITES 8
 #define RULES_LEAST_BYTES (64 * MIB / LEARN_HASTE)
-#define RULES_WINDOW_BYTES (4 * MIB / LEARN_HASTE)
-#define RULES_LONG_WINDOWS 3
 #define RULES_IDLE_WINDOWS 16
-// An arm that comes into force has settled when a window costs this part of the one before, or after so many windows.
-#define RULES_SETTLED_PERCENT 80
-#define RULES_SETTLING_WINDOWS 8
 // What a rule must save in a second to be worth it: half a percent of a processor. Below that the formula's prices,
 // which are those of no particular machine, decide more than what the program does.
 #define RULES_WORTH_NS (5 * MS_NS)

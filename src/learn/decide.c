@@ -362,7 +362,7 @@ bool decide_step(const struct observation *seen, bool *soon) {
     decide_hold(seen);
     if (part_learns(PART_depths))
         decide_depths(seen);
-    if (part_learns(PART_headroom) && !tournament_has_decided(DECISION_headroom_share))
+    if (part_learns(PART_headroom))
         decide_headroom(seen);
     bool adopted = part_learns(PART_classes) && decide_classes(seen);
     next_run_note(seen);
@@ -435,7 +435,7 @@ void decide_note(uint64_t now_ns) {
     for (unsigned i = 0; i < DECISION_COUNT; i++)
         if (tournament_has_decided((enum decision)i))
             note_value((enum decision)i, "tournament", now_ns);
-    if (part_learns(PART_headroom) && !tournament_has_decided(DECISION_headroom_share))
+    if (part_learns(PART_headroom))
         note_value(DECISION_headroom_share, "copies", now_ns);
     if (part_learns(PART_memory)) {
         note_allowance(now_ns);

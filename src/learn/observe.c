@@ -17,6 +17,13 @@ INTERNAL struct spread_seen observed_spread;
 INTERNAL uint64_t observed_grown_blocks;
 INTERNAL uint64_t observed_grown_bytes;
 
+static uint64_t count_big_bytes(void) {
+    struct spread_seen spread;
+    for (unsigned i = 0; i < SPREAD_RANGES; i++)
+        spread.requests[i] = load_relaxed(&observed_spread.requests[i]);
+    return spread_bytes(&spread);
+}
+
 static void observe_heap(struct heap *heap, void *context) {
     struct observation *seen = context;
     seen->threads += heap->stacks != NULL;
@@ -59,6 +66,7 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->allowance_bytes = runs.allowance_slices << SLICE_SHIFT;
     seen->purged_bytes = runs.purged_bytes + cache.released_bytes;
     seen->refaulted_bytes = runs.refaulted_bytes;
+    seen->big_bytes = count_big_bytes();
     seen->big_calls = load_relaxed(&observed_big_calls);
     seen->big_ns = load_relaxed(&observed_big_ns);
     seen->grown_blocks = load_relaxed(&observed_grown_blocks);
@@ -87,6 +95,21 @@ size_t observed_idle_bytes(const struct observation *seen) {
         in_slabs += slabs > out ? slabs - out : 0;
     }
     return seen->retained_bytes + in_slabs;
+}
+
+uint64_t observed_asked_bytes(const struct observation *seen) {
+    uint64_t bytes = seen->big_bytes;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        bytes += seen->classes[i].refilled_blocks * class_bytes(i);
+    return bytes;
+}
+
+struct tryout_seen observed_for_tryout(const struct observation *seen, uint64_t done_bytes) {
+    return (struct tryout_seen){.now_ns = seen->now_ns,
+                                .busy_ns = seen->busy_ns,
+                                .done_bytes = done_bytes,
+                                .idle_bytes = observed_idle_bytes(seen),
+                                .price = options.memory_price};
 }
 
 double observed_cost(const struct observation *seen, const struct observation *before) {

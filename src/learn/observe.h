@@ -6,6 +6,7 @@
 #include "policy/cost.h"
 #include "policy/rises.h"
 #include "policy/spread.h"
+#include "policy/tryout.h"
 
 struct observed_class {
     uint64_t refills;
@@ -34,6 +35,7 @@ struct observation {
     uint64_t purged_bytes; // so far, as the next ones
     uint64_t refaulted_bytes;
     uint64_t faults;       // of the process; 0: the system does not say
+    uint64_t big_bytes;    // asked for above the slab classes
     uint64_t big_calls;    // for big blocks
     uint64_t big_ns;       // spent in them
     uint64_t grown_blocks; // that realloc moved for a small step
@@ -57,6 +59,10 @@ INTERNAL void observe(struct observation *seen, uint64_t now_ns);
 INTERNAL void observe_course(struct observation *seen);
 // What the time between two of them cost, by the one formula.
 INTERNAL double observed_cost(const struct observation *seen, const struct observation *before);
+// What a tryout wants to know, of a program that has done so much work.
+INTERNAL struct tryout_seen observed_for_tryout(const struct observation *seen, uint64_t done_bytes);
+// Bytes asked for, as far as cold paths see them: what stacks were refilled with, and what is above the classes.
+INTERNAL uint64_t observed_asked_bytes(const struct observation *seen);
 // Resident, and in no block in use.
 INTERNAL size_t observed_idle_bytes(const struct observation *seen);
 // Blocks of a class that the program has.

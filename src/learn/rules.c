@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "big/routes.h"
+#include "policy/tryout.h"
 #include "policy/ucb.h"
 #include "sample/callers.h"
 #include "sys/options.h"
@@ -22,15 +23,10 @@ struct rule {
 
 static struct {
     struct rule rules[RULES_SITES];
-    struct rule *playing;    // NULL: nobody is
-    struct observation last; // at the window's beginning; now_ns 0: no window
-    uint64_t last_bytes;     // that the site had asked for then
-    size_t big_threshold;    // and what held for others
-    unsigned idle_windows;   // in a row
-    double pace;             // bytes a second that the site asked for in the first window that counts; 0: there is none
-    unsigned arm;            // in force; ARMS_MOST: not known
-    unsigned settling;       // windows until blocks lie as it has them, at most; 0: they do
-    double settling_cost;    // of the last of those; 0: there was none
+    struct rule *playing;  // NULL: nobody is
+    struct tryout tryout;  // of its arms
+    size_t big_threshold;  // that holds for others
+    unsigned idle_windows; // in a row
     uint64_t next_fade_ns;
 } player;
 
@@ -116,10 +112,8 @@ static bool begin_plays(const struct caller *caller, uint64_t now_ns) {
     memcpy(rule->arm_bytes, bytes, sizeof bytes);
     ucb_start(&rule->ucb, arms, held, RULES_WORTH_NS);
     player.playing = rule;
-    player.last.now_ns = 0;
     player.idle_windows = 0;
-    player.pace = 0;
-    player.arm = ARMS_MOST;
+    tryout_start(&player.tryout);
     return true;
 }
 
@@ -138,16 +132,14 @@ static void choose_site(uint64_t now_ns) {
 
 // --- Playing ---------------------------------------------------------------------------------------------------------
 
+static struct tryout_seen seen_of_site(const struct observation *seen) {
+    return observed_for_tryout(seen, callers_bytes(player.playing->site));
+}
+
 static void begin_window(const struct observation *seen) {
-    unsigned arm = ucb_arm_now(&player.playing->ucb);
+    struct tryout_seen now = seen_of_site(seen);
     force_arm(player.playing);
-    player.last = *seen;
-    player.last_bytes = callers_bytes(player.playing->site);
-    if (arm != player.arm) {
-        player.settling = RULES_SETTLING_WINDOWS;
-        player.settling_cost = 0;
-    }
-    player.arm = arm;
+    tryout_begin_window(&player.tryout, &now, ucb_arm_now(&player.playing->ucb));
 }
 
 static void end_plays(uint64_t now_ns) {
@@ -159,42 +151,14 @@ static void end_plays(uint64_t now_ns) {
     player.playing = NULL;
 }
 
-// False: it does not count. A window does that was not much longer than wanted, in which the site asked for something,
-// and of which the system says what it took.
-static bool measure_window(const struct observation *seen, double *cost) {
-    const struct observation *last = &player.last;
-    struct cost_work work = {.elapsed_ns = seen->now_ns - last->now_ns,
-                             .busy_ns = seen->busy_ns - last->busy_ns,
-                             .done = callers_bytes(player.playing->site) - player.last_bytes,
-                             .idle_bytes = observed_idle_bytes(seen),
-                             .price = options.memory_price};
-    if (work.elapsed_ns > RULES_LONG_WINDOWS * TOURNAMENT_WINDOW_NS || work.done < RULES_WINDOW_BYTES ||
-        last->busy_ns == 0 || seen->busy_ns <= last->busy_ns)
-        return false;
-    if (player.pace == 0)
-        player.pace = (double)work.done / (double)work.elapsed_ns * (double)SECOND_NS;
-    *cost = cost_of_work(&work, player.pace);
-    return true;
-}
-
-// The first window of an arm shows what changing costs: what was asked for before goes by and by, and what comes is
-// faulted in. It has settled once a window is not much cheaper than the one before.
-static bool still_settles(double cost) {
-    bool settled = player.settling_cost != 0 && cost * 100 >= player.settling_cost * RULES_SETTLED_PERCENT;
-    if (player.settling == 0)
-        return false;
-    player.settling = settled ? 0 : player.settling - 1;
-    player.settling_cost = cost;
-    return !settled;
-}
-
 static void end_window(const struct observation *seen) {
     struct ucb *ucb = &player.playing->ucb;
+    struct tryout_seen now = seen_of_site(seen);
     double cost;
-    bool counts = measure_window(seen, &cost);
-    if (counts && still_settles(cost))
+    enum tryout_result result = tryout_end_window(&player.tryout, &now, &cost);
+    if (result == TRYOUT_SETTLES)
         return;
-    if (counts) {
+    if (result == TRYOUT_COUNTS) {
         bool is_over = ucb_note(ucb, cost, seen->now_ns);
         if (ucb->window == 0) // both of the pair counted
             player.idle_windows = 0;
@@ -214,8 +178,7 @@ void rules_pause(void) {
         return;
     force(player.playing, player.playing->adopted_bytes);
     ucb_drop_window(&player.playing->ucb);
-    player.last.now_ns = 0;
-    player.arm = ARMS_MOST;
+    tryout_break_off(&player.tryout);
 }
 
 bool rules_step(const struct observation *seen, size_t big_threshold) {
@@ -224,8 +187,8 @@ bool rules_step(const struct observation *seen, size_t big_threshold) {
         player.playing = NULL;
         player.big_threshold = big_threshold;
     }
-    if (player.playing != NULL && player.last.now_ns != 0) {
-        if (seen->now_ns - player.last.now_ns < TOURNAMENT_WINDOW_NS)
+    if (player.playing != NULL && tryout_has_window(&player.tryout)) {
+        if (!tryout_is_due(&player.tryout, seen->now_ns))
             return true;
         end_window(seen);
     }

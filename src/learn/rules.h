@@ -1,10 +1,8 @@
 // Site rules: from which size on the blocks of one call are big, by UCB1 (policy/ucb.h), one call site after the other.
 //
-// The sites are those that ask for the most bytes (sample/callers.h). Each plays for windows of TOURNAMENT_WINDOW_NS.
-// What a window cost is the processor time of the whole process, and what idle memory costs, over the bytes that the
-// site asked for: what its blocks cost those that use them is in it, which no price says. Its arms are the thresholds
-// between which it matters where its blocks lie; the default is to have no rule. A site with a rule that somebody else
-// made keeps that.
+// The sites are those that ask for the most bytes (sample/callers.h). Its arms are tried
+// (policy/tryout.h): the thresholds between which it matters where its blocks lie. The default is to have no rule. The
+// work is the bytes that the site asked for. A site with a rule that somebody else made keeps that.
 //
 // All under learn_lock.
 #ifndef LEARN_RULES_H

@@ -1,20 +1,21 @@
 // The tournaments.
 #include "learn/tournament.h"
 
-#include "policy/cost.h"
+#include "policy/tryout.h"
 #include "sys/os.h"
 
-// What must have happened in a window for it to count.
-#define TOURNAMENT_LEAST_CALLS 8   // calls for big blocks, or blocks that grew by small steps
-#define TOURNAMENT_LEAST_FAULTS 64 // page faults
-// Windows without that after which the next contest has its turn.
+// Page faults that a window must have where they are what a contest is about.
+#define TOURNAMENT_LEAST_FAULTS 64
+// Windows that do not count after which the next contest has its turn.
 #define TOURNAMENT_IDLE_WINDOWS 8
 // A contest is settled after so many games an arm, so many games without another champion: all arms have played then,
 // and the best has had time to take the lead.
 #define TOURNAMENT_ARM_GAMES 7
 #define TOURNAMENT_SETTLED_GAMES 32
 
-enum activity { ACTIVITY_BIG_CALLS, ACTIVITY_FAULTS, ACTIVITY_GROWTH };
+// What a contest is about. The work in a window is bytes that were asked for: of big blocks those above the slab
+// classes, since smaller ones that an arm makes big come from stacks under the others, where nobody counts.
+enum activity { ACTIVITY_BIG_BLOCKS, ACTIVITY_FAULTS };
 
 static const struct contest {
     enum decision decision;
@@ -23,23 +24,23 @@ static const struct contest {
     size_t values[TOURNAMENT_ARMS];
 } contests[] = {
     {DECISION_big_threshold,
-     ACTIVITY_BIG_CALLS,
+     ACTIVITY_BIG_BLOCKS,
      12,
      11,
      {512 * KIB, 768 * KIB, MIB, 1536 * KIB, 2 * MIB, 3 * MIB, 4 * MIB, 6 * MIB, 8 * MIB, 16 * MIB, 24 * MIB,
       BIG_THRESHOLD_BYTES}},
-    {DECISION_fifo_least, ACTIVITY_BIG_CALLS, 3, 1, {BIG_LEAST_BYTES, CACHE_FIFO_BYTES, 16 * GIB}},
-    {DECISION_prefault, ACTIVITY_BIG_CALLS, 2, 0, {0, 1}},
+    {DECISION_fifo_least, ACTIVITY_BIG_BLOCKS, 3, 1, {BIG_LEAST_BYTES, CACHE_FIFO_BYTES, 16 * GIB}},
+    {DECISION_prefault, ACTIVITY_BIG_BLOCKS, 2, 0, {0, 1}},
     {DECISION_huge_pages, ACTIVITY_FAULTS, 3, 1, {0, 1, 2}},
-    {DECISION_headroom_share, ACTIVITY_GROWTH, 4, 2, {1, 2, REALLOC_HEADROOM_SHARE, 16}},
 };
 #define CONTESTS (sizeof contests / sizeof contests[0])
 
 static struct {
-    struct observation last; // at the window's beginning; now_ns 0: no window
-    unsigned contest;        // that is being played
-    unsigned idle;           // windows of it in a row that did not count
-    bool is_on;              // the arm whose turn it is was in force in this window
+    struct tryout tryout;
+    uint64_t faults;  // at the window's beginning
+    unsigned contest; // that is being played
+    unsigned idle;    // windows of it in a row that did not count
+    bool is_on;       // the arm whose turn it is was in force in this window
     struct table {
         struct elo elo;
         bool has_begun;
@@ -53,13 +54,13 @@ void tournament_start(void) {
         tournament.tables[i].has_begun = false;
     tournament.contest = tournament.idle = 0;
     tournament.is_on = false;
-    tournament.last.now_ns = 0;
+    tryout_start(&tournament.tryout);
 }
 
 void tournament_break_off(void) {
     elo_break_off(&tournament.tables[tournament.contest].elo);
     tournament.is_on = false;
-    tournament.last.now_ns = 0;
+    tryout_break_off(&tournament.tryout);
 }
 
 static bool contest_is_settled(unsigned contest) {
@@ -87,18 +88,6 @@ static void contest_note(struct table *table, double cost) {
     table->champion_games = table->elo.games;
 }
 
-static bool contest_counts(enum activity activity, const struct observation *seen, const struct observation *last) {
-    switch (activity) {
-    case ACTIVITY_BIG_CALLS:
-        return seen->big_calls - last->big_calls >= TOURNAMENT_LEAST_CALLS;
-    case ACTIVITY_FAULTS:
-        return seen->faults >= last->faults + TOURNAMENT_LEAST_FAULTS; // a fork child's begin anew
-    case ACTIVITY_GROWTH:
-        break;
-    }
-    return seen->grown_blocks - last->grown_blocks >= TOURNAMENT_LEAST_CALLS;
-}
-
 static void contest_show(unsigned contest, unsigned arm, struct snapshot *decided) {
     *snapshot_field(decided, contests[contest].decision) = contests[contest].values[arm];
 }
@@ -107,6 +96,7 @@ static void contest_show(unsigned contest, unsigned arm, struct snapshot *decide
 static bool contest_pass_on(void) {
     tournament.idle = 0;
     tournament.is_on = false;
+    tryout_start(&tournament.tryout); // in which other work counts
     for (unsigned i = 1; i <= CONTESTS; i++) {
         unsigned next = (tournament.contest + i) % CONTESTS;
         if (contest_is_settled(next))
@@ -117,30 +107,60 @@ static bool contest_pass_on(void) {
     return false;
 }
 
+static struct tryout_seen contest_seen(const struct observation *seen) {
+    bool is_big = contests[tournament.contest].activity == ACTIVITY_BIG_BLOCKS;
+    return observed_for_tryout(seen, is_big ? seen->big_bytes : observed_asked_bytes(seen));
+}
+
+static void contest_begin_window(const struct observation *seen) {
+    const struct elo *elo = &tournament.tables[tournament.contest].elo;
+    struct tryout_seen now = contest_seen(seen);
+    tryout_begin_window(&tournament.tryout, &now, tournament.is_on ? elo_arm_now(elo) : TRYOUT_NO_ARM);
+    tournament.faults = seen->faults;
+}
+
+// Whether there was what the contest is about.
+static bool contest_is_active(const struct observation *seen) {
+    struct tryout_seen now = contest_seen(seen);
+    bool has_faults = contests[tournament.contest].activity != ACTIVITY_FAULTS ||
+                      seen->faults >= tournament.faults + TOURNAMENT_LEAST_FAULTS; // a fork child's begin anew
+    return has_faults && tryout_has_enough(&tournament.tryout, &now);
+}
+
+// A window in which the arm whose turn it is was in force. False: it was too long to tell.
+static bool contest_note_window(struct table *table, const struct observation *seen) {
+    struct tryout_seen now = contest_seen(seen);
+    double cost;
+    enum tryout_result result = tryout_end_window(&tournament.tryout, &now, &cost);
+    if (result == TRYOUT_COUNTS)
+        contest_note(table, cost);
+    return result != TRYOUT_COUNTS_NOT;
+}
+
 bool tournament_step(const struct observation *seen, struct snapshot *decided) {
-    if (tournament.last.now_ns == 0) {
-        tournament.last = *seen;
-        return false;
-    }
     unsigned contest = tournament.contest;
     struct table *table = &tournament.tables[contest];
-    if (seen->now_ns - tournament.last.now_ns < TOURNAMENT_WINDOW_NS)
+    if (!tryout_has_window(&tournament.tryout)) {
+        contest_begin_window(seen);
+        return false;
+    }
+    if (!tryout_is_due(&tournament.tryout, seen->now_ns))
         return table->has_begun && tournament.idle == 0 && !contest_is_settled(contest);
-    bool is_game = !contest_is_settled(contest) && contest_counts(contests[contest].activity, seen, &tournament.last);
+    bool is_game = !contest_is_settled(contest) && contest_is_active(seen);
     if (is_game && !table->has_begun)
         contest_begin(contest);
     else if (is_game && tournament.is_on)
-        contest_note(table, observed_cost(seen, &tournament.last));
-    else if (table->has_begun)
+        is_game = contest_note_window(table, seen);
+    if (!is_game && table->has_begun)
         elo_break_off(&table->elo); // windows of a pair that lie apart tell nothing of its arms
-    tournament.last = *seen;
     tournament.idle = is_game ? 0 : tournament.idle + 1;
-    bool goes_on = is_game && !contest_is_settled(contest);
+    tournament.is_on = is_game && !contest_is_settled(contest);
     if (table->has_begun)
-        contest_show(contest, goes_on ? elo_arm_now(&table->elo) : table->elo.champion, decided);
-    tournament.is_on = goes_on;
+        contest_show(contest, tournament.is_on ? elo_arm_now(&table->elo) : table->elo.champion, decided);
+    bool goes_on = tournament.is_on;
     if (contest_is_settled(contest) || tournament.idle >= TOURNAMENT_IDLE_WINDOWS)
-        return contest_pass_on() && is_game;
+        goes_on = contest_pass_on() && is_game;
+    contest_begin_window(seen);
     return goes_on;
 }
 

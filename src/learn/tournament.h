@@ -1,9 +1,8 @@
 // Tournaments between the values that a decision may have (ELO), a decision after the other: the size from which on
-// blocks have mappings of their own (twelve arms), how the cache of big blocks evicts, prefault, huge pages, the
-// headroom of growing blocks. Under learn_lock.
+// blocks have mappings of their own (twelve arms), how the cache of big blocks evicts, prefault, huge pages. Under
+// learn_lock.
 //
-// One is played while the program does what it is about: a game is two windows of TOURNAMENT_WINDOW_NS, and what a
-// window cost is what the one formula (policy/cost.h) says of it.
+// One is played while the program does what it is about: a game is two tryouts (policy/tryout.h).
 #ifndef LEARN_TOURNAMENT_H
 #define LEARN_TOURNAMENT_H
 

@@ -6,6 +6,13 @@ static size_t range_least_bytes(unsigned range) {
     return least + least / SPREAD_DOUBLING * (range % SPREAD_DOUBLING);
 }
 
+uint64_t spread_bytes(const struct spread_seen *seen) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < SPREAD_RANGES; i++)
+        bytes += seen->requests[i] * range_least_bytes(i);
+    return bytes;
+}
+
 bool spread_choose(const struct spread_seen *seen, size_t *threshold) {
     uint64_t all = 0, below = 0, within = 0;
     for (unsigned i = 0; i < SPREAD_RANGES; i++)

@@ -40,6 +40,8 @@ ALWAYS_INLINE uint64_t spread_site(uintptr_t site) {
     return (uint64_t)1 << (site * UINT64_C(0x9E3779B97F4A7C15) >> 58);
 }
 
+// Bytes that were asked for: at least, and less than an eighth more.
+INTERNAL uint64_t spread_bytes(const struct spread_seen *seen);
 // False: too little was seen. *threshold: the size; 0: runs serve these blocks better.
 INTERNAL bool spread_choose(const struct spread_seen *seen, size_t *threshold);
 

@@ -265,8 +265,9 @@ static void play_tournaments(void *list) {
     parts_read();
     decide_start(&base, DECIDE_ALL, seen.now_ns);
     for (unsigned i = 0; i < 100; i++) {
-        seen.big_calls += 100;
-        seen.now_ns += TOURNAMENT_WINDOW_NS;
+        seen.big_bytes += TRYOUT_LEAST_BYTES;
+        seen.busy_ns += TRYOUT_NS;
+        seen.now_ns += TRYOUT_NS;
         decide_step(&seen, &soon);
     }
     MUST(soon == part_learns(PART_tournaments));

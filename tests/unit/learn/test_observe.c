@@ -95,6 +95,28 @@ static void slabs_of_each_class_are_seen(void **state) {
     release_many(blocks, BLOCKS);
 }
 
+static void what_was_asked_for_is_counted_in_bytes(void **state) {
+    (void)state;
+    uint64_t before = observed_asked_bytes(look()), big_before = seen.big_bytes;
+    allocate_many(class_of(3000), blocks, BLOCKS);
+    release_many(blocks, BLOCKS);
+    uint64_t class_of_3000 = class_bytes(class_of(3000));
+    assert_in_range(observed_asked_bytes(look()), before + (BLOCKS - STACK_MAX_DEPTH) * class_of_3000,
+                    before + (BLOCKS + STACK_MAX_DEPTH) * class_of_3000);
+    assert_int_equal(seen.big_bytes, big_before);
+    before = observed_asked_bytes(&seen);
+    learn_is_on = 1;
+    learn_note_big(4711, 3 * MIB);
+    learn_note_big(4711, CLASS_LARGE_MAX); // from a class
+    learn_is_on = 0;
+    assert_int_equal(look()->big_bytes, big_before + 3 * MIB);
+    assert_int_equal(observed_asked_bytes(&seen), before + 3 * MIB);
+    struct tryout_seen tried = observed_for_tryout(&seen, 17);
+    assert_true(tried.now_ns == seen.now_ns && tried.busy_ns == seen.busy_ns && tried.done_bytes == 17);
+    assert_int_equal(tried.idle_bytes, observed_idle_bytes(&seen));
+    assert_int_equal(tried.price, options.memory_price);
+}
+
 static void *grow_blocks(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < 1000; i++)
@@ -252,6 +274,7 @@ int main(void) {
         cmocka_unit_test(between_looks_use_went_up_and_down),
         cmocka_unit_test(batches_are_counted),
         cmocka_unit_test(slabs_of_each_class_are_seen),
+        cmocka_unit_test(what_was_asked_for_is_counted_in_bytes),
         cmocka_unit_test(blocks_that_grow_are_counted_while_something_is_learned),
         cmocka_unit_test(threads_are_counted_while_they_live_and_their_blocks_longer),
         cmocka_unit_test(blocks_freed_by_a_thread_that_only_frees_are_seen),

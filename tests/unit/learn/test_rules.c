@@ -27,7 +27,7 @@ static size_t rule_of_site(unsigned site) {
 
 // A window in which the first `busy` sites asked for blocks, and the process took so much time.
 static bool window_costing(uint64_t busy_ns, unsigned busy) {
-    seen.now_ns += TOURNAMENT_WINDOW_NS;
+    seen.now_ns += TRYOUT_NS;
     seen.busy_ns += busy_ns;
     for (unsigned i = 0; i < busy; i++)
         for (unsigned k = 0; k < 16 * (SITES - i); k++)

@@ -4,7 +4,8 @@
 
 #include "learn/tournament.h"
 
-enum { BIG_CALLS = 1, FAULTS = 2, GROWTH = 4, EVERYTHING = BIG_CALLS | FAULTS | GROWTH };
+enum { BIG_BLOCKS = 1, FAULTS = 2, EVERYTHING = BIG_BLOCKS | FAULTS };
+#define ENOUGH ((uint64_t)TRYOUT_LEAST_BYTES)
 static struct observation seen;
 static struct snapshot decided;
 
@@ -15,16 +16,16 @@ static int start(void **state) {
     tournament_start();
     memset(&seen, 0, sizeof seen);
     seen.now_ns = SECOND_NS;
-    seen.page = COST_PAGE_DEFAULT;
+    seen.busy_ns = 1;
     snapshot_default(&decided);
     return 0;
 }
 
-// A window in which calls for big blocks took so long by the threshold in force.
-static bool window_costing(double (*cost)(size_t threshold), unsigned calls) {
-    seen.now_ns += TOURNAMENT_WINDOW_NS;
-    seen.big_calls += calls;
-    seen.big_ns += (uint64_t)(cost(decided.big_threshold) * 1000);
+// A window in which so much was asked for, and the process took so long by the threshold in force.
+static bool window_costing(double (*cost)(size_t threshold), uint64_t bytes) {
+    seen.now_ns += TRYOUT_NS;
+    seen.big_bytes += bytes;
+    seen.busy_ns += (uint64_t)(cost(decided.big_threshold) * 1000);
     return tournament_step(&seen, &decided);
 }
 
@@ -39,7 +40,7 @@ static double two_mib_is_best(size_t threshold) {
 static void nothing_is_played_without_big_blocks(void **state) {
     (void)state;
     for (unsigned i = 0; i < 100; i++)
-        assert_false(window_costing(small_is_dear, 1));
+        assert_false(window_costing(small_is_dear, ENOUGH - 1));
     assert_int_equal(decided.big_threshold, BIG_THRESHOLD_BYTES);
     assert_int_equal(tournament_end(&decided), 0);
 }
@@ -48,8 +49,8 @@ static void all_twelve_arms_come_into_force(void **state) {
     size_t arms[100] = {0};
     unsigned count = 0;
     (void)state;
-    for (unsigned i = 0; i < 300; i++) {
-        window_costing(two_mib_is_best, 100);
+    for (unsigned i = 0; i < 600; i++) {
+        window_costing(two_mib_is_best, ENOUGH);
         unsigned place = 0;
         while (place < count && arms[place] != decided.big_threshold)
             place++;
@@ -63,10 +64,10 @@ static void all_twelve_arms_come_into_force(void **state) {
 static void it_settles_on_the_cheapest(void **state) {
     unsigned windows = 0;
     (void)state;
-    window_costing(two_mib_is_best, 100);
-    while ((window_costing(two_mib_is_best, 100) || windows < 10) && windows < 1000)
+    window_costing(two_mib_is_best, ENOUGH);
+    while ((window_costing(two_mib_is_best, ENOUGH) || windows < 10) && windows < 2000)
         windows++;
-    assert_in_range(windows, 80, 900);
+    assert_in_range(windows, 160, 1800);
     assert_int_equal(decided.big_threshold, 2 * MIB);
     tournament_end(&decided);
     assert_int_equal(decided.big_threshold, 2 * MIB);
@@ -75,20 +76,20 @@ static void it_settles_on_the_cheapest(void **state) {
 static void the_default_returns_where_nothing_is_better(void **state) {
     (void)state;
     for (unsigned i = 0; i < 400; i++)
-        window_costing(small_is_dear, 100);
+        window_costing(small_is_dear, ENOUGH);
     assert_true(tournament_end(&decided) > 0);
     assert_int_equal(decided.big_threshold, BIG_THRESHOLD_BYTES);
 }
 
 static void anew_all_play_again(void **state) {
     (void)state;
-    for (unsigned i = 0; i < 300; i++)
-        window_costing(two_mib_is_best, 100);
+    for (unsigned i = 0; i < 600; i++)
+        window_costing(two_mib_is_best, ENOUGH);
     tournament_start();
     decided.big_threshold = BIG_THRESHOLD_BYTES;
     assert_int_equal(tournament_end(&decided), 0);
-    window_costing(small_is_dear, 100);
-    window_costing(small_is_dear, 100);
+    window_costing(small_is_dear, ENOUGH);
+    window_costing(small_is_dear, ENOUGH);
     assert_int_equal(tournament_end(&decided), 0); // no game is over yet
 }
 
@@ -99,8 +100,8 @@ static void ratings_are_those_of_the_arms_while_it_is_played(void **state) {
     tournament_list_ratings(ratings);
     for (unsigned i = 0; i < TOURNAMENT_ARMS; i++)
         assert_int_equal(ratings[i], 0);
-    for (unsigned i = 0; i < 300; i++)
-        window_costing(two_mib_is_best, 100);
+    for (unsigned i = 0; i < 600; i++)
+        window_costing(two_mib_is_best, ENOUGH);
     tournament_list_ratings(ratings);
     for (unsigned i = 0; i < TOURNAMENT_ARMS; i++) {
         best = ratings[i] > ratings[best] ? i : best;
@@ -118,11 +119,11 @@ static size_t value_of(enum decision decision) {
 
 // A window in which so much happened of what contests are about, and that cost what the values in force say.
 static bool window_of(unsigned activities, double (*cost)(void)) {
-    seen.now_ns += TOURNAMENT_WINDOW_NS;
-    seen.big_calls += activities & BIG_CALLS ? 100 : 1;
+    seen.now_ns += TRYOUT_NS;
+    seen.big_bytes += activities & BIG_BLOCKS ? ENOUGH : 1;
     seen.faults += activities & FAULTS ? 1000 : 10;
-    seen.grown_blocks += activities & GROWTH ? 100 : 1;
-    seen.big_ns += (uint64_t)(cost() * 100000);
+    seen.classes[class_of(1000)].refilled_blocks += ENOUGH / 1000 + 1;
+    seen.busy_ns += (uint64_t)(cost() * 1000);
     return tournament_step(&seen, &decided);
 }
 
@@ -132,8 +133,7 @@ static double all_cost_the_same(void) {
 
 static double others_than_the_defaults_are_better(void) {
     return 1000 + (decided.big_threshold == 4 * MIB ? 0 : 500) + (decided.fifo_least == 16 * GIB ? 0 : 500) +
-           (decided.prefault == 1 ? 0 : 500) + (decided.huge_pages == 2 ? 0 : 500) +
-           (decided.headroom_share == 1 ? 0 : 500);
+           (decided.prefault == 1 ? 0 : 500) + (decided.huge_pages == 2 ? 0 : 500);
 }
 
 static const struct {
@@ -142,11 +142,10 @@ static const struct {
     unsigned activity;
     size_t best; // of others_than_the_defaults_are_better
 } contested[] = {
-    {DECISION_big_threshold, 12, BIG_CALLS, 4 * MIB},
-    {DECISION_fifo_least, 3, BIG_CALLS, 16 * GIB},
-    {DECISION_prefault, 2, BIG_CALLS, 1},
+    {DECISION_big_threshold, 12, BIG_BLOCKS, 4 * MIB},
+    {DECISION_fifo_least, 3, BIG_BLOCKS, 16 * GIB},
+    {DECISION_prefault, 2, BIG_BLOCKS, 1},
     {DECISION_huge_pages, 3, FAULTS, 2},
-    {DECISION_headroom_share, 4, GROWTH, 1},
 };
 
 static bool is_contested(enum decision decision) {
@@ -169,7 +168,7 @@ static void nothing_is_decided_where_little_happens(void **state) {
 
 // What there is nothing of is passed over.
 static void a_contest_is_played_while_there_is_what_it_is_about(void **state) {
-    for (unsigned activity = BIG_CALLS; activity <= GROWTH; activity *= 2) {
+    for (unsigned activity = BIG_BLOCKS; activity <= FAULTS; activity *= 2) {
         start(state);
         for (unsigned i = 0; i < 1000; i++)
             window_of(activity, all_cost_the_same);
@@ -216,7 +215,7 @@ static void one_is_played_at_a_time_and_no_other_decision_touched(void **state) 
 
 static void champions_take_their_places(void **state) {
     (void)state;
-    for (unsigned i = 0; i < 3000; i++)
+    for (unsigned i = 0; i < 6000; i++)
         window_of(EVERYTHING, others_than_the_defaults_are_better);
     assert_true(tournament_end(&decided) > 0);
     for (unsigned i = 0; i < COUNT_OF(contested); i++)
@@ -226,7 +225,7 @@ static void champions_take_their_places(void **state) {
 static void when_all_are_settled_no_look_is_wanted_soon(void **state) {
     bool soon = true;
     (void)state;
-    for (unsigned i = 0; i < 3000; i++)
+    for (unsigned i = 0; i < 6000; i++)
         soon = window_of(EVERYTHING, others_than_the_defaults_are_better);
     assert_false(soon);
     unsigned games = tournament_end(&decided);
@@ -238,13 +237,59 @@ static void when_all_are_settled_no_look_is_wanted_soon(void **state) {
 // While nothing happened the champion was in force: the window behind that says nothing of the arm whose turn it is.
 static void a_pair_of_windows_that_lie_apart_is_no_game(void **state) {
     (void)state;
-    for (unsigned i = 0; i < 300; i++)
-        window_of(i % 3 < 2 ? BIG_CALLS : 0, all_cost_the_same);
+    for (unsigned i = 0; i < 600; i++)
+        window_of(i % 3 < 2 ? BIG_BLOCKS : 0, all_cost_the_same);
     assert_true(tournament_has_decided(DECISION_big_threshold));
     assert_int_equal(tournament_end(&decided), 0);
-    for (unsigned i = 0; i < 400; i++)
-        window_of(i % 4 < 3 ? BIG_CALLS : 0, all_cost_the_same); // the first puts an arm in force
+    for (unsigned i = 0; i < 600; i++)
+        window_of(i % 6 < 5 ? BIG_BLOCKS : 0, all_cost_the_same); // the first puts an arm in force, which has to settle
     assert_in_range(tournament_end(&decided), 99, 100);
+}
+
+// The windows in which an arm has just come into force cost five times as much, as changing does.
+static void what_changing_costs_is_not_the_arms(void **state) {
+    size_t before = decided.big_threshold;
+    (void)state;
+    for (unsigned i = 0; i < 2000; i++) {
+        size_t now = decided.big_threshold;
+        seen.busy_ns += now != before ? 4 * 4000 * 1000 : 0;
+        before = now;
+        window_costing(two_mib_is_best, ENOUGH);
+    }
+    tournament_end(&decided);
+    assert_int_equal(decided.big_threshold, 2 * MIB);
+}
+
+// Half of the time for a third of the work is no gain.
+static void the_work_counts_and_not_the_time(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 2000; i++) {
+        bool is_slow = decided.big_threshold == 2 * MIB;
+        seen.busy_ns += is_slow ? 0 : 1000 * 1000;
+        seen.big_bytes += is_slow ? 0 : 2 * ENOUGH;
+        window_of(BIG_BLOCKS, all_cost_the_same);
+    }
+    tournament_end(&decided);
+    assert_int_equal(decided.big_threshold, BIG_THRESHOLD_BYTES);
+}
+
+static double no_time_is_known(void) {
+    return 0;
+}
+
+// Looks that came late, and a system that does not say what processor time there was, leave nothing to go by.
+static void windows_that_say_nothing_are_no_game(void **state) {
+    (void)state;
+    for (unsigned i = 0; i < 600; i++) {
+        seen.now_ns += TRYOUT_LONG_WINDOWS * TRYOUT_NS;
+        window_of(BIG_BLOCKS, others_than_the_defaults_are_better);
+    }
+    assert_int_equal(tournament_end(&decided), 0);
+    start(state);
+    seen.busy_ns = 0;
+    for (unsigned i = 0; i < 600; i++)
+        window_of(BIG_BLOCKS, no_time_is_known);
+    assert_false(tournament_has_decided(DECISION_big_threshold));
 }
 
 int main(void) {
@@ -262,6 +307,9 @@ int main(void) {
         cmocka_unit_test_setup(champions_take_their_places, start),
         cmocka_unit_test_setup(when_all_are_settled_no_look_is_wanted_soon, start),
         cmocka_unit_test_setup(a_pair_of_windows_that_lie_apart_is_no_game, start),
+        cmocka_unit_test_setup(what_changing_costs_is_not_the_arms, start),
+        cmocka_unit_test_setup(the_work_counts_and_not_the_time, start),
+        cmocka_unit_test_setup(windows_that_say_nothing_are_no_game, start),
     };
     return cmocka_run_group_tests_name("tournament", tests, NULL, NULL);
 }

@@ -33,6 +33,17 @@ static void ranges_are_eighths_of_a_doubling(void **state) {
     assert_int_equal(spread_range(BIG_THRESHOLD_MAX_BYTES - 1), SPREAD_RANGES - 1);
 }
 
+static void bytes_are_told_to_an_eighth(void **state) {
+    (void)state;
+    assert_int_equal(spread_bytes(&seen), 0);
+    ask_for(2 * MIB, 2 * MIB + 1, 10);
+    assert_int_equal(spread_bytes(&seen), 20 * MIB);
+    begin(state);
+    ask_for(MIB, 32 * MIB, 1000);
+    uint64_t asked = 1000 * (MIB + 32 * MIB) / 2;
+    assert_in_range(spread_bytes(&seen), asked * 8 / 9, asked);
+}
+
 static void sizes_within_a_doubling_get_mappings_from_the_smallest_on(void **state) {
     const size_t least[] = {2 * MIB, 3 * MIB, 4 * MIB, 5 * MIB, 8 * MIB, 16 * MIB};
     for (unsigned i = 0; i < COUNT_OF(least); i++) {
@@ -103,6 +114,7 @@ static void few_requests_say_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ranges_are_eighths_of_a_doubling, begin),
+        cmocka_unit_test_setup(bytes_are_told_to_an_eighth, begin),
         cmocka_unit_test_setup(sizes_within_a_doubling_get_mappings_from_the_smallest_on, begin),
         cmocka_unit_test_setup(blocks_as_large_as_the_largest_class_stay_in_it, begin),
         cmocka_unit_test_setup(sizes_spread_over_more_do_not, begin),
