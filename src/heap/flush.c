@@ -169,7 +169,7 @@ static void heap_take_back_own(struct heap *heap, void *block, unsigned class_in
             heap_let_idle_go(heap, class_index, 1);
         return;
     }
-    if (heap_stack_blocks(heap, class_index) == own->depth) {
+    if (heap->stacks->top[class_index] == heap_cell_end(heap, class_index)) {
         heap_look_around(heap, class_index);
         heap_note_full(heap, class_index);
         if (!heap_park(heap, class_index))

@@ -55,8 +55,8 @@ void heap_note_full(struct heap *heap, unsigned class_index) {
 
 bool heap_park(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
-    if (heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH || own->parked_count >= parked_most(own, class_index) ||
-        !heap_fits_budget(heap, parked_bytes(class_index)))
+    if (own->depth != STACK_MAX_DEPTH || heap_stack_blocks(heap, class_index) != STACK_MAX_DEPTH ||
+        own->parked_count >= parked_most(own, class_index) || !heap_fits_budget(heap, parked_bytes(class_index)))
         return false;
     void **full = own->cell;
     void **cell = heap_take_cell(heap);
