@@ -34,7 +34,6 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
         return NULL;
     learn_note_caller(site, bytes);
     learn_note_big(site, bytes);
-    uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     struct kept *kept = heap != NULL ? &heap->kept : NULL;
     if (LIKELY(heap != NULL))
@@ -43,7 +42,6 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
     if (UNLIKELY(block == NULL) && heap_trim(0))
         block = big_take(bytes, align, site, zeroed, kept);
     heap_leave(heap);
-    learn_big_end(begin);
     learn_look(0);
     helper_look();
     return block;
@@ -51,22 +49,18 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
 
 // False: no big block starts there.
 static bool give_big(void *block) {
-    uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     bool given = big_give(block, heap != NULL ? &heap->kept : NULL);
     heap_leave(heap);
-    learn_big_end(begin);
     learn_look(0);
     return given;
 }
 
 // In place or moved by the kernel; NULL: neither.
 static void *resize_big(void *block, size_t bytes) {
-    uint64_t begin = learn_big_begin();
     struct heap *heap = heap_enter();
     void *resized = big_resize(block, bytes);
     heap_leave(heap);
-    learn_big_end(begin);
     learn_look(0);
     return resized;
 }

@@ -25,7 +25,7 @@
 #define IDLE_LEAST_MS 20    // between a helper's looks for idle memory
 
 INTERNAL uint32_t learn_is_on;
-INTERNAL uint32_t learn_times_big;
+INTERNAL uint32_t learn_notes_callers;
 
 // Under learn_lock.
 static struct {
@@ -276,8 +276,7 @@ void learn_start(void) {
     lock_release(&learn_lock);
     heap_leave(heap);
     // No look has been: nobody else writes is_endless.
-    bool times_big = learner.is_endless && (part_learns(PART_tournaments) || part_learns(PART_sites));
-    store_relaxed(&learn_times_big, times_big); // a hint, as the next one
+    store_relaxed(&learn_notes_callers, learner.is_endless && part_learns(PART_sites)); // a hint, as the next one
     if (mode_learning((enum mode)options.mode) == LEARN_NOTHING)
         return;
     helper_let_look(look_unseen);

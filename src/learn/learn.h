@@ -27,8 +27,8 @@ struct learn_told {
 
 // 0: nothing is learned. Relaxed: a hint to the threads.
 SHARED uint32_t learn_is_on;
-// 1: calls for big blocks are timed, and their sites noted, for the tournament and for site rules. As above.
-SHARED uint32_t learn_times_big;
+// 1: the sites of calls for big blocks are noted, for site rules. As above.
+SHARED uint32_t learn_notes_callers;
 
 // Reads mode, profile and policy file, once; after heap_process_start. By any thread: one that comes while another is
 // at it has the mode's decisions at least.
@@ -53,18 +53,6 @@ ALWAYS_INLINE uint64_t learn_begin(void) {
     return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? learn_begin_slow() : 0;
 }
 
-// The same of calls for big blocks, each of which is timed where the tournament is played.
-ALWAYS_INLINE uint64_t learn_big_begin(void) {
-    return UNLIKELY(load_relaxed(&learn_times_big) != 0) ? learn_now_ns() : 0;
-}
-
-ALWAYS_INLINE void learn_big_end(uint64_t begin_ns) {
-    if (LIKELY(begin_ns == 0))
-        return;
-    shared_add(&observed_big_calls, (uint64_t)1);
-    shared_add(&observed_big_ns, learn_now_ns() - begin_ns);
-}
-
 // A block that grows by small steps had to be copied.
 ALWAYS_INLINE void learn_note_growth(size_t bytes) {
     if (LIKELY(load_relaxed(&learn_is_on) == 0))
@@ -85,7 +73,7 @@ ALWAYS_INLINE void learn_note_big(uintptr_t site, size_t bytes) {
 
 // The same, while site rules are learned.
 ALWAYS_INLINE void learn_note_caller(uintptr_t site, size_t bytes) {
-    if (UNLIKELY(load_relaxed(&learn_times_big) != 0))
+    if (UNLIKELY(load_relaxed(&learn_notes_callers) != 0))
         callers_note(site, bytes);
 }
 

@@ -11,8 +11,6 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
-INTERNAL uint64_t observed_big_calls;
-INTERNAL uint64_t observed_big_ns;
 INTERNAL struct spread_seen observed_spread;
 INTERNAL uint64_t observed_grown_blocks;
 INTERNAL uint64_t observed_grown_bytes;
@@ -67,8 +65,6 @@ void observe(struct observation *seen, uint64_t now_ns) {
     seen->purged_bytes = runs.purged_bytes + cache.released_bytes;
     seen->refaulted_bytes = runs.refaulted_bytes;
     seen->big_bytes = count_big_bytes();
-    seen->big_calls = load_relaxed(&observed_big_calls);
-    seen->big_ns = load_relaxed(&observed_big_ns);
     seen->grown_blocks = load_relaxed(&observed_grown_blocks);
     seen->grown_bytes = load_relaxed(&observed_grown_bytes);
     seen->faults = may_ask ? os_count_faults() : 0;
@@ -123,7 +119,6 @@ double observed_cost(const struct observation *seen, const struct observation *b
     past.price = options.memory_price;
     past.page = seen->page;
     past.elapsed_ns = seen->now_ns - before->now_ns;
-    past.big_ns = seen->big_ns - before->big_ns;
     past.faults =
         faults_known && seen->faults > before->faults ? seen->faults - before->faults : 0; // else a fork child
     past.refaulted_bytes = faults_known ? 0 : seen->refaulted_bytes - before->refaulted_bytes;

@@ -36,18 +36,13 @@ struct observation {
     uint64_t refaulted_bytes;
     uint64_t faults;       // of the process; 0: the system does not say
     uint64_t big_bytes;    // asked for above the slab classes
-    uint64_t big_calls;    // for big blocks
-    uint64_t big_ns;       // spent in them
     uint64_t grown_blocks; // that realloc moved for a small step
     uint64_t grown_bytes;  // which it copied
     struct cost_page page; // as far as it was measured
     struct observed_class classes[CLASS_END];
 };
 
-// Added up by threads that make calls for big blocks while something is learned. Relaxed.
-SHARED uint64_t observed_big_calls;
-SHARED uint64_t observed_big_ns;
-// And requests for blocks above the slab classes. Relaxed: hints.
+// Requests for blocks above the slab classes, while something is learned. Relaxed: hints.
 SHARED struct spread_seen observed_spread;
 // And by those that grow blocks by small steps.
 SHARED uint64_t observed_grown_blocks;

@@ -23,7 +23,6 @@ double cost_of_window(const struct cost_seen *seen, const uint32_t *class_bytes)
         return 0;
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
         spent_ns += (double)seen->batches[i] * (double)cost_of_batch_ns(class_bytes[i]);
-    spent_ns += (double)seen->big_ns;
     spent_ns += ((double)seen->faults + (double)seen->refaulted_bytes / PAGE_LEAST_BYTES) * (double)seen->page.fault_ns;
     spent_ns += (double)seen->purged_bytes / PAGE_LEAST_BYTES * (double)seen->page.purge_ns;
     return spent_ns / seconds + (double)seen->idle_bytes / (double)MIB * (double)seen->price;

@@ -2,7 +2,6 @@
 // processor time.
 //
 //     batches moved by the cold path * (COST_BATCH_NS + COST_PAGE_NS per page of the block)
-//   + time spent in calls for big blocks
 //   + page faults, or where the system does not say pages that were purged and used again, * what one costs
 //   + pages purged * what one costs
 //   + MiB resident that no block in use accounts for * the price of a MiB held for a second (option memory_price)
@@ -28,7 +27,6 @@ struct cost_page {
 struct cost_seen {
     uint64_t elapsed_ns;
     uint64_t batches[CLASS_END]; // moved in it
-    uint64_t big_ns;
     uint64_t faults;
     uint64_t refaulted_bytes; // 0 where faults are known
     uint64_t purged_bytes;

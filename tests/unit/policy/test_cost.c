@@ -76,12 +76,6 @@ static void page_faults_that_the_system_counts_cost_as_much(void **state) {
     assert_true(is_near(cost_of(seen), 5.0 * COST_FAULT_NS));
 }
 
-static void time_in_calls_for_big_blocks_is_time(void **state) {
-    struct cost_seen seen = {.elapsed_ns = 2 * SECOND_NS, .big_ns = 7000};
-    (void)state;
-    assert_true(is_near(cost_of(seen), 3500));
-}
-
 static void idle_memory_has_its_price_by_time(void **state) {
     struct cost_seen seen = {.elapsed_ns = SECOND_NS / 4, .idle_bytes = 3 * MIB, .price = COST_MIB_SECOND_NS};
     (void)state;
@@ -112,7 +106,7 @@ static void a_mib_is_held_as_long_as_faulting_it_in_is_worth(void **state) {
 }
 
 static void numbers_of_any_size_make_a_number(void **state) {
-    struct cost_seen seen = {.elapsed_ns = 1, .big_ns = UINT64_MAX, .faults = UINT64_MAX, .idle_bytes = SIZE_MAX};
+    struct cost_seen seen = {.elapsed_ns = 1, .faults = UINT64_MAX, .idle_bytes = SIZE_MAX};
     seen.purged_bytes = UINT64_MAX;
     seen.price = SIZE_MAX;
     (void)state;
@@ -145,7 +139,6 @@ int main(void) {
         cmocka_unit_test(the_middle_of_three_measurements_counts),
         cmocka_unit_test(what_a_page_costs_is_taken_as_it_was_measured),
         cmocka_unit_test(page_faults_that_the_system_counts_cost_as_much),
-        cmocka_unit_test(time_in_calls_for_big_blocks_is_time),
         cmocka_unit_test(idle_memory_has_its_price_by_time),
         cmocka_unit_test(the_same_work_in_half_the_time_costs_double),
         cmocka_unit_test(a_mib_is_held_as_long_as_faulting_it_in_is_worth),
