@@ -107,6 +107,17 @@ def own_costs(text):
     return {name: (cost, calls.get(name, 0)) for name, cost in costs.items()}
 
 
+def counted_runs(program, library, folder, tool, run):
+    """own_costs of each of the ROUNDS."""
+    counted = []
+    for rounds in ROUNDS:
+        output = folder / f"callgrind.{rounds}"
+        run(tool("valgrind"), "--tool=callgrind", f"--callgrind-out-file={output}", program, rounds,
+            env={"LD_PRELOAD": str(library)})
+        counted.append(own_costs(output.read_text()))
+    return counted
+
+
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory, tool, run):
     program = tmp_path_factory.mktemp("asm") / "pairs"
@@ -116,12 +127,7 @@ def pairs(tmp_path_factory, tool, run):
 
 def test_a_pair_executes_the_hot_paths_and_nothing_else(built_library, pairs, tmp_path, tool, run):
     path, golden = built_library
-    counted = []
-    for rounds in ROUNDS:
-        output = tmp_path / f"callgrind.{rounds}"
-        run(tool("valgrind"), "--tool=callgrind", f"--callgrind-out-file={output}", pairs, rounds,
-            env={"LD_PRELOAD": str(path)})
-        counted.append(own_costs(output.read_text()))
+    counted = counted_runs(pairs, path, tmp_path, tool, run)
     more = {name: (cost - counted[0].get(name, (0, 0))[0], calls - counted[0].get(name, (0, 0))[1])
             for name, (cost, calls) in counted[1].items() if cost != counted[0].get(name, (0, 0))[0]}
     added = ROUNDS[1] - ROUNDS[0]
@@ -146,14 +152,9 @@ def aligned(tmp_path_factory, tool, run):
 def test_an_aligned_pair_takes_as_few_instructions_as_it_did(built_library, aligned, tmp_path, tool, run):
     """All that posix_memalign and free take, whatever they call; a search through all classes took 271."""
     path, golden = built_library
-    taken = []
-    for rounds in ROUNDS:
-        output = tmp_path / f"callgrind.aligned.{rounds}"
-        run(tool("valgrind"), "--tool=callgrind", f"--callgrind-out-file={output}", aligned, rounds,
-            env={"LD_PRELOAD": str(path)})
-        costs = own_costs(output.read_text())
-        assert costs["free"][1] >= rounds * ALIGNMENTS, "the library was not in use"
-        taken.append(sum(cost for name, (cost, _) in costs.items() if name != "main"))
+    counted = counted_runs(aligned, path, tmp_path, tool, run)
+    assert counted[0]["free"][1] >= ROUNDS[0] * ALIGNMENTS, "the library was not in use"
+    taken = [sum(cost for name, (cost, _) in costs.items() if name != "main") for costs in counted]
     pair = round((taken[1] - taken[0]) / (ROUNDS[1] - ROUNDS[0]) / ALIGNMENTS, 2)
     assert pair <= golden["aligned pair"], f"{pair} instructions, were {golden['aligned pair']}"
     assert pair == golden["aligned pair"], f"{pair} instructions, were {golden['aligned pair']}: good; lower the number " \
