@@ -165,9 +165,10 @@ void heap_mend_stack(struct heap *heap, unsigned class_index) {
 void heap_deepen_stack(struct heap *heap, unsigned class_index) {
     struct heap_class *own = &heap->classes[class_index];
     const struct snapshot *snapshot = snapshot_now();
-    unsigned most = most_depth(snapshot, class_index);
     unsigned batch = own->batch * 2u;
-    if (batch > own->depth / 2u && own->depth < most) {
+    bool wants_more = batch > own->depth / 2u && own->depth < STACK_MAX_DEPTH;
+    unsigned most = wants_more ? most_depth(snapshot, class_index) : 0;
+    if (own->depth < most) {
         unsigned depth = own->depth * 2u > most ? most : own->depth * 2u;
         if (heap_may_deepen(heap, class_index, (depth - own->depth) * class_bytes(class_index)))
             heap_set_depth(heap, class_index, depth);
@@ -190,5 +191,5 @@ void heap_flatten_stack(struct heap *heap, unsigned class_index) {
     bool lasts = class_is_large(class_index) && own->flush_streak >= STACK_LARGE_SHRINK_FLUSHES;
     unsigned least = lasts ? 1 : start_depth(snapshot_now(), class_index);
     if (own->depth > least)
-        heap_set_depth(heap, class_index, own->depth / 2);
+        heap_set_depth(heap, class_index, own->depth / 2u > least ? own->depth / 2u : least);
 }

@@ -24,13 +24,15 @@ static size_t parked_bytes(unsigned class_index) {
 
 // How many cells the class may park now.
 static unsigned parked_most(const struct heap_class *own, unsigned class_index) {
+    unsigned earned = own->park_allowance / PARK_UNIT;
+    bool only_frees = own->rise > 2 * PARK_LEAST_SWING;
+    if (only_frees)
+        return earned;
     size_t in_use = slab_in_use_bytes(class_index);
     size_t threads = load_relaxed(&registry.threads);
     size_t share = in_use / (PARK_SHARE * (threads == 0 ? 1 : threads)) / parked_bytes(class_index);
-    unsigned earned = own->park_allowance / PARK_UNIT;
     unsigned unearned = share < PARK_LEAST_SWING ? (unsigned)share : PARK_LEAST_SWING;
-    bool only_frees = own->rise > 2 * PARK_LEAST_SWING;
-    return unearned > earned && !only_frees ? unearned : earned;
+    return unearned > earned ? unearned : earned;
 }
 
 void heap_note_full(struct heap *heap, unsigned class_index) {
@@ -49,6 +51,8 @@ void heap_note_full(struct heap *heap, unsigned class_index) {
         own->fall = 0;
     }
     own->rise += own->rise < UINT16_MAX;
+    if (own->parked_count == 0)
+        return;
     for (unsigned most = parked_most(own, class_index); own->parked_count > most;)
         heap_flush_parked(heap, class_index);
 }
