@@ -38,12 +38,13 @@ static size_t budget_bytes(const struct snapshot *snapshot) {
 
 // Random replacement moves a class's number of blocks in a thread by a root of it: the stack that takes that in.
 unsigned heap_usual_depth(unsigned class_index) {
-    size_t bytes = class_bytes(class_index);
     if (class_is_large(class_index))
         return 0;
-    size_t threads = load_relaxed(&registry.threads);
-    unsigned most = bytes <= PARK_MOST_BYTES ? STACK_MAX_DEPTH : STACK_MAX_DEPTH - 1; // only the deepest are parked
-    size_t blocks = slab_in_use_bytes(class_index) / bytes / (threads == 0 ? 1 : threads);
+    bool is_parked = class_bytes(class_index) <= PARK_MOST_BYTES;
+    unsigned most = is_parked ? STACK_MAX_DEPTH : STACK_MAX_DEPTH - 1; // only the deepest are parked
+    size_t blocks = slab_in_use_blocks(class_index), threads = load_relaxed(&registry.threads);
+    if (threads > 1)
+        blocks /= threads;
     return blocks == 0 ? 0 : clamp((size_t)STACK_WANDER_TIMES << bits_highest(blocks) / 2, 0, most);
 }
 

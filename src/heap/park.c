@@ -28,9 +28,8 @@ static unsigned parked_most(const struct heap_class *own, unsigned class_index) 
     bool only_frees = own->rise > 2 * PARK_LEAST_SWING;
     if (only_frees)
         return earned;
-    size_t in_use = slab_in_use_bytes(class_index);
     size_t threads = load_relaxed(&registry.threads);
-    size_t share = in_use / (PARK_SHARE * (threads == 0 ? 1 : threads)) / parked_bytes(class_index);
+    size_t share = slab_in_use_blocks(class_index) / ((size_t)PARK_SHARE * PARK_BLOCKS * (threads == 0 ? 1 : threads));
     unsigned unearned = share < PARK_LEAST_SWING ? (unsigned)share : PARK_LEAST_SWING;
     return unearned > earned ? unearned : earned;
 }

@@ -207,8 +207,15 @@ struct slab_totals slab_count(unsigned class_index) {
                                 load_relaxed(&slab_totals[class_index].returned)};
 }
 
-size_t slab_in_use_bytes(unsigned class_index) {
+static uint64_t slabs_there(unsigned class_index) {
     struct slab_totals slabs = slab_count(class_index);
-    uint64_t slabs_there = slabs.returned < slabs.made ? slabs.made - slabs.returned : 0; // counted while they change
-    return slabs_there * size_classes[class_index].slices * SLICE_BYTES;
+    return slabs.returned < slabs.made ? slabs.made - slabs.returned : 0; // counted while they change
+}
+
+size_t slab_in_use_bytes(unsigned class_index) {
+    return slabs_there(class_index) * size_classes[class_index].slices * SLICE_BYTES;
+}
+
+size_t slab_in_use_blocks(unsigned class_index) {
+    return slabs_there(class_index) * size_classes[class_index].blocks;
 }

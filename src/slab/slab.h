@@ -119,6 +119,7 @@ INTERNAL unsigned slab_free_blocks(const struct slab *slab);
 // Shows the slices to the threads of a (new) holder.
 INTERNAL void slab_set_holder(struct slab *slab, struct holder *holder);
 INTERNAL struct slab_totals slab_count(unsigned class_index);
-// What the class's slabs occupy; a hint, as slab_count is.
+// What the class's slabs occupy, and how many blocks they have room for; hints, as slab_count is.
 INTERNAL size_t slab_in_use_bytes(unsigned class_index);
+INTERNAL size_t slab_in_use_blocks(unsigned class_index);
 #endif
