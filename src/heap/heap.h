@@ -12,6 +12,7 @@
 //     A visitor shuts out those whose leases and stacks it takes from (V1).
 // H6. So does a thread that changes size classes (C3). What a request's class is, is looked up after heap_enter, but
 //     for the fast path: that finds a stack of a class that got another size empty, since nobody had blocks of it.
+// H7. What a thread needs that uses classes up to 1 KiB lies on a heap's first page; what few do, behind `classes`.
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 
@@ -60,19 +61,15 @@ struct heap {
     struct stacks *stacks; // H3
     struct list link;      // in the registry
     struct list free_link; // among heaps without a thread
-#ifdef HAKMEM_TLS_POINTER
-    struct stacks own_stacks; // what the thread's pointer points to
-#endif
     struct kept kept;
-    uint32_t window_calls;    // left of a sampling window; 0: there is none. See sampling.h for this and the next ones
-    uint32_t tops_shown;      // how often heap_show_tops is in force
-    void **shadow[CLASS_END]; // the stacks' real tops (Y1)
-    uint64_t window_ns;       // when the last window opened
-    uint16_t learn_turns;     // slow calls between two of its looks at the clock; 0: it was told of none yet
-    uint16_t learn_left;      // how many of them are to come
-    uint32_t learn_clock;     // at the last one, microseconds: differences count
-    void **spare_cells;       // each holds the next in its lowest slot
-    size_t granted_bytes;     // what all stacks can hold: sum of depth * block size, and what is parked
+    uint32_t window_calls; // left of a sampling window; 0: there is none. See sampling.h for this and the next ones
+    uint32_t tops_shown;   // how often heap_show_tops is in force
+    uint64_t window_ns;    // when the last window opened
+    uint16_t learn_turns;  // slow calls between two of its looks at the clock; 0: it was told of none yet
+    uint16_t learn_left;   // how many of them are to come
+    uint32_t learn_clock;  // at the last one, microseconds: differences count
+    void **spare_cells;    // each holds the next in its lowest slot
+    size_t granted_bytes;  // what all stacks can hold: sum of depth * block size, and what is parked
     const struct snapshot *obeyed; // no stack was deeper than this one allows
     uint32_t turn;                 // refills and flushes so far
     uint32_t refill_turn;          // the last refill's
@@ -87,8 +84,12 @@ struct heap {
     uint8_t stack_look;            // next of them to look at for idleness
     uint8_t transfer_look;         // class whose transfer cache was looked at last
     uint8_t outbox_blocks;
-    uint8_t stack_classes[CLASS_END]; // those that have a cell
-    struct heap_class classes[CLASS_END];
+    uint8_t stack_classes[CLASS_END];                                    // those that have a cell
+    struct heap_class classes[CLASS_END];                                // H7
+    void **shadow[CLASS_END] __attribute__((aligned(PAGE_LEAST_BYTES))); // the stacks' real tops (Y1)
+#ifdef HAKMEM_TLS_POINTER
+    struct stacks own_stacks; // what the thread's pointer points to
+#endif
     void *outbox[OUTBOX_BLOCKS];
     void *cells[CLASS_COUNT][STACK_SLOTS] __attribute__((aligned(STACK_BYTES)));
 };

@@ -7,6 +7,9 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
+#define CLASSES_TO_KIB (CLASS_FIRST + CLASS_LINEAR_COUNT + 2 * CLASS_FINE_STEPS) // two doublings behind 256 B
+_Static_assert(offsetof(struct heap, classes) + CLASSES_TO_KIB * sizeof(struct heap_class) <= PAGE_LEAST_BYTES, "H7");
+
 INTERNAL struct constant_stack constant_stack __attribute__((aligned(STACK_BYTES)));
 
 #define STACKS_INITIAL                                  \
