@@ -29,6 +29,7 @@ unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
 
 // heap_stack_blocks where tops are shown (Y3).
 static unsigned heap_shown_blocks(struct heap *heap, unsigned class_index) {
+    CHECK(!heap_is_sampling(heap) || heap->tops_shown > 0);
     if (heap->classes[class_index].depth == 0)
         return 0;
     return (unsigned)(heap->stacks->top[class_index] - heap_bottom(heap, class_index));

@@ -12,7 +12,7 @@
 //     A visitor shuts out those whose leases and stacks it takes from (V1).
 // H6. So does a thread that changes size classes (C3). What a request's class is, is looked up after heap_enter, but
 //     for the fast path: that finds a stack of a class that got another size empty, since nobody had blocks of it.
-// H7. What a thread needs that uses classes up to 1 KiB lies on a heap's first page; what few do, behind `classes`.
+// H7. What a thread needs that uses classes up to 1 KiB lies on the heap's first page; what few need, behind `classes`.
 #ifndef HEAP_HEAP_H
 #define HEAP_HEAP_H
 
@@ -189,7 +189,7 @@ INTERNAL void heap_deepen_stack(struct heap *heap, unsigned class_index);
 // A stack that is empty, and in use again since it was cut: as deep as one begins, if the budget allows. Refills would
 // deepen it by and by, frees alone never.
 INTERNAL void heap_mend_stack(struct heap *heap, unsigned class_index);
-// In a phase of flushes, while the stack is empty: half the depth.
+// In a phase of flushes, while the stack is empty: half the depth, down to that with which a stack begins.
 INTERNAL void heap_flatten_stack(struct heap *heap, unsigned class_index);
 // Takes what a stack may hold that is empty: wholly from a large class, half of it from a small one.
 INTERNAL void heap_take_grant(struct heap *heap, unsigned class_index);
