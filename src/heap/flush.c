@@ -27,14 +27,6 @@ unsigned heap_cached_blocks(const struct heap *heap, unsigned class_index) {
     return top >= bottom && top <= end ? (unsigned)((top - bottom) / sizeof(void *)) + parked : parked;
 }
 
-// heap_stack_blocks where tops are shown (Y3).
-static unsigned heap_shown_blocks(struct heap *heap, unsigned class_index) {
-    CHECK(!heap_is_sampling(heap) || heap->tops_shown > 0);
-    if (heap->classes[class_index].depth == 0)
-        return 0;
-    return (unsigned)(heap->stacks->top[class_index] - heap_bottom(heap, class_index));
-}
-
 // Takes the `count` oldest blocks off a stack, those least likely to be in the cache; `keep` are left. Returns where
 // they are, in `copy` or below the stack.
 static void **heap_lift(struct heap *heap, unsigned class_index, unsigned count, unsigned keep, void **copy) {
@@ -61,7 +53,7 @@ static void heap_put(struct heap *heap, unsigned class_index, void *const *block
 
 void heap_flush(struct heap *heap, unsigned class_index, unsigned keep) {
     void *copy[STACK_SLOTS];
-    unsigned have = heap_shown_blocks(heap, class_index);
+    unsigned have = heap_stack_blocks(heap, class_index);
     if (have > keep)
         heap_put(heap, class_index, heap_lift(heap, class_index, have - keep, keep, copy), have - keep);
 }
@@ -107,7 +99,7 @@ static void heap_flush_full(struct heap *heap, unsigned class_index) {
     bool freeing = own->flush_streak >= 3;
     bool mends = own->is_cut;
     unsigned keep = freeing || mends ? 0 : own->depth / 2;
-    unsigned have = heap_shown_blocks(heap, class_index);
+    unsigned have = heap_stack_blocks(heap, class_index);
     if (have <= keep) // a request to trim has emptied it
         return;
     unsigned count = have - keep;
