@@ -32,7 +32,10 @@ class Program:
             raise KeyboardInterrupt
         given = allocator.environment
         self.runs.append((allocator.name, given))
-        if given.get("HAKMEM_MODE") == "learning" and "HAKMEM_POLICY" in given:
+        if given.get("HAKMEM_MODE") == "research":
+            found = "site x+0x10 2097152\n" if "sites" in given["HAKMEM_LEARN_PARTS"] else ""
+            Path(given["HAKMEM_POLICY"]).write_text(f"hakmem-policy 1\nprogram x\n{found}end\n")
+        elif given.get("HAKMEM_MODE") == "learning" and "HAKMEM_POLICY" in given:
             has_huge = "huge" in given.get("HAKMEM_LEARN_PARTS", "")
             Path(given["HAKMEM_POLICY"]).write_text(LEARNED_TEXT.replace("class", "huge_least 0\nclass") if has_huge else LEARNED_TEXT)
         elif "HAKMEM_POLICY" in given:
@@ -49,8 +52,8 @@ class Program:
 GRID = settings.grid_of_axes(thin=True)
 
 
-def task_of(name, program):
-    return Task(name, name.partition("/")[0], program, lambda: None)
+def task_of(name, program, run_for_long=None):
+    return Task(name, name.partition("/")[0], program, lambda: None, run_for_long)
 
 
 def made(tmp_path, program, tasks=None, kept=None, grid=GRID, **more):

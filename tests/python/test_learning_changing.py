@@ -47,6 +47,14 @@ def test_seeds_are_screened_together_each_rung_on_others(tmp_path, monkeypatch):
     assert {key[2] for key in kept.runs if key[1] == store.PAIR} == {0, 1}
 
 
+def test_while_many_settings_are_left_a_rung_runs_on_half_as_many_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "ROWS_OF_RUNG", 2)
+    monkeypatch.setattr(campaign, "MANY", 10)
+    kept = campaign_of(tmp_path, {name: Program() for name in SEEDS}).store
+    seeds = [{key[0] for key in kept.runs if key[1:3] == (store.SCREEN, rung)} for rung in (0, 1)]
+    assert seeds == [set(SEEDS[:1]), set(SEEDS[2:4])]  # of 16 settings, then of 8
+
+
 def test_a_file_is_learned_from_one_run_of_each_seed(tmp_path):
     programs = {name: Program() for name in SEEDS[:3]}
     one = campaign_of(tmp_path, programs)

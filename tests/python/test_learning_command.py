@@ -169,6 +169,25 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
     assert all(given == {"HAKMEM_MODE": "learning", "HAKMEM_LEARN_PARTS": "default+huge"} for given in pairs)
 
 
+def test_what_mode_research_learns_is_learned_by_a_long_run_and_judged_in_short_ones(tmp_path):
+    program, long_runs = Program(), []
+
+    def for_long(allocator, folder):
+        long_runs.append(allocator.name)
+        return program(allocator, folder)
+    one = made(tmp_path, program, [task_of("stationary/x", program, for_long)], parts=True)
+    one.run()
+    assert long_runs == ["research-elo", "research-sites"]
+    chosen = one.store.chosen["stationary/x"]
+    assert {"only-sites", "learned+sites"} <= set(chosen) and "only-elo" not in chosen  # which found nothing
+    with_it = settings.decisions_in(one.store.learned["stationary/x", "learned+sites"]["program.policy"])
+    assert with_it == ["class 1040", "retain_min 33554432", "site x+0x10 2097152"]
+    its = next(effect for effect in findings.parts(one.store) if effect.part == "sites")
+    assert its.alone.pairs and its.within.pairs and not its.learns.pairs
+    page = tables.as_page(one.store, [], [], [], "x.svg")
+    assert "elo, by mode research" in page and "nothing" in page and "site × 1" in page
+
+
 # --- findings of made-up runs
 
 def test_where_learning_pays_every_bound_is_met(tmp_path):

@@ -85,6 +85,14 @@ def test_the_full_grid_is_the_product_with_modes_and_profiles_beside_it():
     assert some.lines[:2] == (f"thread_bytes {4 << 20}", f"all_threads_bytes {32 << 20}") and len(some.lines) > 2
 
 
+def test_the_sampled_grid_has_all_axes_and_points_of_the_product_that_its_seed_draws():
+    made = settings.grid_sampled(1)
+    axes, whole = settings.grid_of_axes(), {one.name: one for one in settings.grid_in_full()}
+    assert made[:len(axes)] == axes and len(made) == len({one.name for one in made}) == len(axes) + settings.SAMPLED
+    assert all(whole[one.name] == one for one in made)
+    assert made == settings.grid_sampled(1) != settings.grid_sampled(2)
+
+
 def test_options_of_the_grid_are_options_of_the_library():
     text = (places.TREE / "src" / "sys" / "options.def").read_text()
     known = {f"HAKMEM_{name.upper()}" for name in re.findall(r"^OPTION_\w+\((\w+),", text, re.MULTILINE)}
@@ -93,15 +101,21 @@ def test_options_of_the_grid_are_options_of_the_library():
 
 
 def test_every_kind_of_line_is_in_one_part():
-    words = [word for its in settings.PARTS.values() for word in its]
+    words = [*(word for its in settings.PARTS.values() for word in its), *settings.RESEARCHED["sites"]]
     assert sorted(words) == sorted([*policies.decisions(), "class", "close", "depth", "site"])
     assert set(settings.PARTS_OFF) | set(settings.PARTS_ON) <= set(settings.PARTS)
     assert not set(settings.PARTS_OFF) & set(settings.PARTS_ON)
+    assert not set(settings.RESEARCHED) & set(settings.PARTS)
+
+
+def test_what_the_tournaments_decide_is_what_elo_consists_of():
+    source = (places.TREE / "src/learn/tournament.c").read_text()
+    assert sorted(re.findall(r"\{DECISION_(\w+),", source)) == sorted(settings.RESEARCHED["elo"])
 
 
 def test_a_part_alone_and_all_but_it_are_the_whole(tmp_path):
-    assert settings.parts_in(LEARNED) == ["cap", "dyn", "w_max", "retention", "sites"]
-    for part in settings.parts_in(LEARNED):
+    assert settings.parts_in(LEARNED) == ["cap", "dyn", "w_max", "retention"]
+    for part in [*settings.parts_in(LEARNED), "sites"]:
         alone, rest = settings.only_part(LEARNED, part), settings.without_part(LEARNED, part)
         assert sorted(settings.decisions_in(alone) + settings.decisions_in(rest)) == sorted(settings.decisions_in(LEARNED))
         assert settings.decisions_in(alone)
@@ -142,3 +156,11 @@ def test_what_does_something_while_a_program_runs_can_be_left_out_of_learning():
     assert left_out == {"cap": {"depths"}, "dyn": {"classes"}, "retention": {"memory"}, "realloc": {"headroom"}}
     assert "huge" not in "".join(str(settings.PARTS_OFF[part]) for part in settings.PARTS_OFF)
     assert settings.PARTS_ON == {"huge_pages": {"HAKMEM_LEARN_PARTS": "default+huge"}}
+
+
+def test_what_mode_research_alone_learns_is_learned_by_its_part_alone():
+    made = settings.that_learn_more()
+    assert set(made) == {"huge_pages", "elo", "sites"}
+    for part in settings.RESEARCHED:
+        given = dict(made[part].options)
+        assert given["HAKMEM_MODE"] == "research" and given["HAKMEM_LEARN_PARTS"] in settings.ALL_LEARNERS

@@ -38,14 +38,21 @@ class Grid(enum.StrEnum):
     """Which fixed settings are tried."""
 
     AXES = "axes"
+    SAMPLED = "sampled"
     FULL = "full"
+
+    def settings(self, seed: int, thin: bool) -> list[settings.Setting]:
+        if self == Grid.AXES:
+            return settings.grid_of_axes(thin)
+        return settings.grid_in_full() if self == Grid.FULL else settings.grid_sampled(seed)
 
 
 def policy(
     group: Annotated[list[str] | None, typer.Option(help=f"{', '.join(rows.GROUPS)}; all if not given; may be "
                                                          "repeated.")] = None,
     only: Annotated[list[str] | None, typer.Option("--rows", metavar="GLOB", help="Rows by name; may be repeated.")] = None,
-    grid: Annotated[Grid, typer.Option(help="axes: each fixed setting alone; full: their product, which takes hours a "
+    grid: Annotated[Grid, typer.Option(help=f"axes: each fixed setting alone; sampled: those, and {settings.SAMPLED} that are "
+                                            "drawn from their product; full: all of it, which takes hours a "
                                             "row.")] = Grid.AXES,
     pairs: Annotated[int, typer.Option(min=0, help=f"Rounds of paired runs, {PAIRS} or with --quick {QUICK_PAIRS} if not "
                                                    "given; the changing programs' seeds share them. Fewer than "
@@ -112,9 +119,9 @@ def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: st
         raise fail(f"--seeds {seeds}: whole numbers with commas between") from None
     if any(not 1 <= one <= rows.SEED_MOST for one in drawn):
         raise fail(f"--seeds {seeds}: from 1 to {rows.SEED_MOST}")
-    chosen = settings.grid_in_full() if grid == Grid.FULL else settings.grid_of_axes(thin=quick)
-    return {"seed": secrets.randbits(32), "seeds": drawn or rows.drawn_seeds(rows.QUICK_SEEDS if quick else rows.SEEDS),
-            "groups": groups, "globs": globs, "grid_kind": grid.value, "grid": [one.name for one in chosen], "pairs": pairs,
+    seed = secrets.randbits(32)
+    return {"seed": seed, "seeds": drawn or rows.drawn_seeds(rows.QUICK_SEEDS if quick else rows.SEEDS),
+            "groups": groups, "globs": globs, "grid_kind": grid.value, "grid": [one.name for one in grid.settings(seed, quick)], "pairs": pairs,
             "traces": [str(file.resolve()) for file in files], "parts": has_parts, "quick": quick}
 
 
@@ -167,7 +174,7 @@ def _begun(keep: Path | None, head: dict) -> store.Store:
 
 def _measure(tasks: list[Task], subject: Allocator, kept: store.Store) -> bool:
     """Whether it was stopped."""
-    grid = settings.grid_in_full() if kept.head["grid_kind"] == Grid.FULL else settings.grid_of_axes(thin=kept.head["quick"])
+    grid = Grid(kept.head["grid_kind"]).settings(kept.head["seed"], kept.head["quick"])
     try:
         for task in tasks:
             task.prepare()

@@ -24,7 +24,8 @@ from hakmem.learning.store import LEARN, PAIR, SCREEN, Store
 
 TIME, SPACE = "time", "memory"  # what the grid is screened by
 CRITERIA = {STATIONARY: (TIME,), CHANGING: (TIME, SPACE)}  # the other groups don't ask about fixed settings
-ROWS_OF_RUNG = 4  # of those that are screened together
+ROWS_OF_RUNG = 4  # of those that are screened together; while many settings are left, half as many
+MANY = 40  # settings
 
 OnRun = Callable[["Campaign", Task, str, int, str, str | None], None]  # task, stage, round, setting, failure
 OnGroup = Callable[["Campaign", str], None]  # all of its runs are made
@@ -102,7 +103,9 @@ class Campaign:
         together = self._tasks_of(CHANGING) if task.group == CHANGING else [task]
         due = [min(len(self.grid), count if rung == 0 else criteria * count)
                for rung, count in enumerate(halving.rungs_of(len(self.grid)))]
-        return sum(count + (len(together) > 1) for rung, count in enumerate(due) if task in _rows_of_rung(together, rung))
+        rungs = halving.rungs_of(len(self.grid))
+        return sum(count + (len(together) > 1) for rung, count in enumerate(due)
+                   if task in _rows_of_rung(together, rung, rungs[rung]))
 
     def _seconds_of_run(self, task: Task) -> float:
         took = self.store.took
@@ -123,15 +126,17 @@ class Campaign:
         files = self.store.learned[task.name, name]
         return settings.learned_from(name, _written(self._place(task) / name, files, task.one_file))
 
-    def _made(self, task: Task, stage: str, turn: int, name: str, variables: dict[str, str] | None = None) -> Report | None:
+    def _made(self, task: Task, stage: str, turn: int, name: str, variables: dict[str, str] | None = None,
+              for_long: bool = False) -> Report | None:
         """A run's report, from the store where it is there; None where the run does not count."""
         key = (task.name, stage, turn, name)
         if key not in self.store.runs:
             given = self._variables(task, name) if variables is None else variables
             allocator = replace(self.library, name=name, environment=self.library.environment | given)
             begun = time.monotonic()
-            made = task.run(allocator, self._place(task) / "left")
-            self.store.add_run(key, made.report, made.failure, time.monotonic() - begun)
+            run = task.run_for_long if for_long else task.run
+            made = run(allocator, self._place(task) / "left")
+            self.store.add_run(key, made.report, made.failure, None if for_long else time.monotonic() - begun)
             failure = made.failure
         else:
             failure = None  # was told when it happened
@@ -181,10 +186,11 @@ class Campaign:
         for part in _parts_of(learned):
             made[f"only-{part}"] = _only(learned, part)
             made[f"without-{part}"] = {file: settings.without_part(text, part) for file, text in learned.items()}
-        for part in settings.PARTS_ON:
-            more = self._learned_with(task, part)
-            if part in _parts_of(more):
-                made[f"only-{part}"] = _only(more, part)
+        for part, setting in settings.that_learn_more().items():
+            more = self._learned_with(task, part, setting)
+            only = _only(more, part)
+            if any(map(settings.decisions_in, only.values())):
+                made[f"only-{part}"] = only
                 made[f"{LEARNED}+{part}"] = {file: settings.with_part(text, part, more.get(file, ""))
                                              for file, text in learned.items()}
         for name, files in made.items():
@@ -192,13 +198,16 @@ class Campaign:
                 self.store.add_learned(task.name, name, files)
         return [*made, *(one.name for one in settings.learning_by_parts())]
 
-    def _learned_with(self, task: Task, part: str) -> dict[str, str]:
-        """The files of one run that learned a part which is off by default."""
-        name = settings.learning_with(part).name
+    def _learned_with(self, task: Task, part: str, setting: Setting) -> dict[str, str]:
+        """The files of one run that learned a part which is off by default; none where the row has no run that is long
+        enough."""
+        name = setting.name
         if (task.name, name) not in self.store.learned:
+            if (for_long := part in settings.RESEARCHED) and task.run_for_long is None:
+                return {}
             self.store.runs.pop((task.name, LEARN, 0, name), None)  # its file is gone with the process that stopped
             place, to = self._place_to_learn(task)
-            self._made(task, LEARN, 0, name, dict(settings.learning_with(part).options) | to)
+            self._made(task, LEARN, 0, name, dict(setting.options) | to, for_long)
             self.store.add_learned(task.name, name, _texts(place))
         return self.store.learned[task.name, name]
 
@@ -219,8 +228,8 @@ class Campaign:
         def run(due: list[str], rung: int) -> dict[str, halving.Values | None]:
             if len(tasks) == 1:
                 return {name: _values(made) for name, made in self._run_all(tasks[0], SCREEN, rung, due).items()}
-            return self._screened_together(_rows_of_rung(tasks, rung), due, rung)
-        criteria = CRITERIA[tasks[0].group]
+            return self._screened_together(_rows_of_rung(tasks, rung, rungs[rung]), due, rung)
+        criteria, rungs = CRITERIA[tasks[0].group], halving.rungs_of(len(self.grid))
         left = halving.screen([one.name for one in self.grid], criteria, run)
         return list(dict.fromkeys(name for criterion in criteria for name in left[criterion]))
 
@@ -250,10 +259,10 @@ def _last_learned(task: Task) -> str:
     return HINDSIGHT if task.group == STATIONARY else LEARNED
 
 
-def _rows_of_rung(tasks: list[Task], rung: int) -> list[Task]:
+def _rows_of_rung(tasks: list[Task], rung: int, settings_left: int) -> list[Task]:
     """Others in each rung, as long as there are others."""
-    count = min(ROWS_OF_RUNG, len(tasks))
-    return [tasks[(rung * count + place) % len(tasks)] for place in range(count)]
+    count = min(ROWS_OF_RUNG // (2 if settings_left > MANY else 1), len(tasks))
+    return [tasks[(rung * ROWS_OF_RUNG + place) % len(tasks)] for place in range(count)]
 
 
 def _geometric_means(some: list[halving.Values]) -> halving.Values:

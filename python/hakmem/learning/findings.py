@@ -8,7 +8,7 @@ from hakmem.intervals import Interval
 from hakmem.learning import changing, judging
 from hakmem.learning.judging import Compared, Ratios, Rounds, all_of, any_of, at_least, at_most
 from hakmem.learning.rows import ADVERSARIAL, CHANGING, GROUPS, MEMORY, PROGRAMS, STATIONARY
-from hakmem.learning.settings import DEFAULT, HINDSIGHT, LEARNED, LEARNING, PARTS, PARTS_ON
+from hakmem.learning.settings import DEFAULT, HINDSIGHT, LEARNED, LEARNING, PARTS, PARTS_ON, RESEARCHED
 from hakmem.learning.store import Store
 
 NEAR_BEST = 0.98  # of the fastest fixed setting's speed
@@ -244,9 +244,9 @@ def parts(store: Store) -> list[PartEffect]:
     found = []
     for row in (row["name"] for row in store.rows()):
         rounds = store.rounds(row)
-        for part in PARTS:
+        for part in (*PARTS, *RESEARCHED):
             within, learns = (LEARNED, f"without-{part}"), (LEARNING.name, f"learning-{part}")
-            if part in PARTS_ON:
+            if part in PARTS_ON or part in RESEARCHED:
                 within, learns = (f"{LEARNED}+{part}", LEARNED), (f"learning+{part}", LEARNING.name)
             effect = PartEffect(row, part, *(judging.ratios(rounds, *pair).compared()
                                              for pair in ((f"only-{part}", DEFAULT.name), within, learns)))

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from hakmem import programs, suites, traces, workloads
@@ -20,6 +20,7 @@ STATIONARY, CHANGING, MEMORY, ADVERSARIAL, PROGRAMS = GROUPS = ("stationary", "c
 SEEDS, QUICK_SEEDS = 20, 2
 QUICK_PARTS = 5  # of the operations, with --quick
 PHASES, PHASE_WORK, QUICK_PHASE_WORK = 6, 200, 20  # of a changing program
+RESEARCH_TIMES = 12  # as long as a run: what mode research needs to decide anything
 PHASE_SECONDS, RUN_SECONDS = 1.3, 1.5  # about, of its phases and of any other row's runs
 TRACE = "changing/trace/"
 SEED_MOST = 2**32 - 1
@@ -34,6 +35,7 @@ class Task:
     group: str
     run: Callable[[Allocator, Path], Run]  # in a folder that only this row uses
     prepare: Callable[[], object]  # compiles what it needs
+    run_for_long: Callable[[Allocator, Path], Run] | None = None  # the same, RESEARCH_TIMES as long
     one_file: bool = True  # one executable, so that its policy is one file; else a folder
     about_seconds: float = RUN_SECONDS  # of a run, until one was made
 
@@ -110,10 +112,10 @@ def _task_of(row: Row, group: str, quick: bool) -> Task:
     about = PHASES * PHASE_SECONDS if group == CHANGING else RUN_SECONDS
     options = _OPTIONS.get(row.name, {})
 
-    def run(allocator: Allocator, _: Path) -> Run:
-        return runner.run(short, replace(allocator, environment=options | allocator.environment), False)
-    return Task(row.name, group, run,
-                lambda: workloads.program(row.workload), about_seconds=about * short.operations / row.operations)
+    def run(allocator: Allocator, _: Path, times: int = 1) -> Run:
+        its = replace(short, operations=times * short.operations)
+        return runner.run(its, replace(allocator, environment=options | allocator.environment), False)
+    return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES), about_seconds=about * short.operations / row.operations)
 
 
 def _program_task(program: programs.Subject) -> Task:

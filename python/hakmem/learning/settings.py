@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +105,7 @@ def _axes() -> dict[str, list[Setting]]:
 
 
 AXES = _axes()
+SAMPLED = 60  # 1 - 0.95 ** 60 = 0.954
 WHOLE = ("mode", "profile")  # which are sets of the others: alone in the product too
 
 
@@ -125,6 +127,15 @@ def grid_in_full() -> list[Setting]:
     return [combined(point) for point in points if point] + [arm for name in WHOLE for arm in AXES[name]]
 
 
+def grid_sampled(seed: int) -> list[Setting]:
+    """Each arm alone, and SAMPLED points of the product, drawn by the seed: with 95 % the best of those is among the best
+    5 % of all (Bergstra, Bengio, "Random search for hyper-parameter optimization", 2012)."""
+    alone = grid_of_axes()
+    others = sorted({one.name: one for one in grid_in_full()}.items())
+    known = {one.name for one in alone}
+    return alone + random.Random(seed).sample([one for name, one in others if name not in known], SAMPLED)
+
+
 # --- parts --------------------------------------------------------------------------------------------------------------
 
 # What learning consists of: the first words of its lines in a policy file.
@@ -135,10 +146,13 @@ PARTS = {
     "retention": ("retain_min", "retain_share", "allowance_first", "allowance_least"),
     "idle": ("purge_delay",),
     "big": ("big_threshold", "fifo_least"),
-    "sites": ("site",),
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
     "realloc": ("headroom_share",),
 }
+# What mode research alone learns, by long runs: the lines of its files, and the learner's own names. A tournament decides
+# about what other parts decide about, too.
+RESEARCHED = {"elo": ("big_threshold", "fifo_least", "prefault", "huge_pages"), "sites": ("site",)}
+_RESEARCHERS = {"elo": "tournaments", "sites": "sites"}
 # The learner's own names of parts that do something while a program runs (src/learn/parts.h); others decide for its next
 # run, or in mode research alone.
 _LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "realloc": "headroom"}
@@ -166,13 +180,17 @@ def decisions_in(text: str) -> list[str]:
     return [line for line in lines if line and _word(line) not in _NOT_DECISIONS]
 
 
+def words_of(part: str) -> tuple[str, ...]:
+    return RESEARCHED.get(part) or PARTS[part]
+
+
 def only_part(text: str, part: str) -> str:
     """A policy file with one part's lines."""
-    return _kept(text, lambda word: word in PARTS[part])
+    return _kept(text, lambda word: word in words_of(part))
 
 
 def without_part(text: str, part: str) -> str:
-    return _kept(text, lambda word: word not in PARTS[part])
+    return _kept(text, lambda word: word not in words_of(part))
 
 
 def with_part(text: str, part: str, other: str) -> str:
@@ -198,6 +216,16 @@ def learning_without(part: str) -> Setting:
 
 def learning_with(part: str) -> Setting:
     return Setting(f"learning+{part}", LEARNING.options + tuple(PARTS_ON[part].items()))
+
+
+def research_of(part: str) -> Setting:
+    """That part alone, so that its search does not wait for others."""
+    return Setting(f"research-{part}", (("HAKMEM_MODE", "research"), ("HAKMEM_LEARN_PARTS", _RESEARCHERS[part])))
+
+
+def that_learn_more() -> dict[str, Setting]:
+    """By part: with what its lines are learned, where mode learning does not do it by itself."""
+    return {part: learning_with(part) for part in PARTS_ON} | {part: research_of(part) for part in RESEARCHED}
 
 
 def learning_by_parts() -> list[Setting]:

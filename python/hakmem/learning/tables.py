@@ -154,16 +154,21 @@ def _effect(compared: Compared) -> str:
 
 def _learned(store: Store) -> Table:
     known = policies.decisions()
-    table = _table("What was learned, and who was left of the fixed settings",
-                   ("row", "learned, in one run", f"in {settings.HINDSIGHT_RUNS} runs", "fixed"), ())
+    learners = {LEARNED: "learned, in one run", HINDSIGHT: f"in {settings.HINDSIGHT_RUNS} runs"}
+    for part in settings.RESEARCHED:
+        if any(name == (setting := settings.research_of(part).name) for _, name in store.learned):
+            learners[setting] = f"{part}, by mode research"
+    table = _table("What was learned, and who was left of the fixed settings", ("row", *learners.values(), "fixed"), ())
     for row in (one["name"] for one in store.rows()):
-        texts = ["; ".join(_summary(text, known) for text in store.learned.get((row, name), {}).values())
-                 for name in (LEARNED, HINDSIGHT)]
         fixed = [name for name in store.chosen.get(row, []) if name in store.head["grid"]]
-        known_runs = [text or "nothing" if (row, name) in store.learned else "–"
-                      for name, text in zip((LEARNED, HINDSIGHT), texts, strict=True)]
-        table.add_row(row, *known_runs, ", ".join(fixed) or "–")
+        table.add_row(row, *(_learned_by(store, row, name, known) for name in learners), ", ".join(fixed) or "–")
     return table
+
+
+def _learned_by(store: Store, row: str, name: str, known: dict) -> str:
+    if (row, name) not in store.learned:
+        return "–"
+    return "; ".join(filter(None, (_summary(text, known) for text in store.learned[row, name].values()))) or "nothing"
 
 
 def _summary(text: str, known: dict) -> str:
