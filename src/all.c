@@ -153,6 +153,7 @@
 
 #include "learn/history.c"
 
+#include "learn/collapsing.c"
 #include "learn/cycle.c"
 
 #include "learn/learn.c"

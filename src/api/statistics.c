@@ -37,7 +37,7 @@ static void add_heap(struct heap *heap, void *context) {
 }
 
 static struct heap *statistics_begin(void) {
-    bool learns = load_relaxed(&learn_is_on) != 0;
+    bool learns = load_relaxed(&learn_is_on) == LEARN_ON;
     struct heap *heap = learns ? learn_enter_locked() : heap_enter();
     lock_acquire(&registry.statistics_lock);
     told.learns = false;

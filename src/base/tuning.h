@@ -208,6 +208,7 @@
 // How many groups are passed over for one that may be collapsed, and how much of it (1/N) may be untouched.
 #define DENSITY_OLD_LOOKS 16
 #define DENSITY_COLLAPSE_SHARE 16
+#define DENSITY_LARGE_PARTS 4 // slabs, blocks and free stretches that a group of large blocks has at most
 // And a control each time that this part (1/N) of the heap got huge pages, within these numbers of groups: its page
 // faults take four times as long.
 #define DENSITY_CONTROL_SHARE 2
@@ -314,10 +315,14 @@
 // that once no more than this are left.
 #define DYN_GROWING_BYTES (8 * MIB)
 #define DYN_WAITING_BYTES (2 * MIB)
-// Collapsing full groups: of a heap from this size on (what the translation caches reach), so many at a look at most,
-// in this part (1/N) of the time; a group takes so long before one was timed.
+// Collapsing groups: of a heap from this size on (what the translation caches reach), so many at once at most, and
+// after such a pause again, in this part (1/N) of the time; a group takes so long before one was timed.
 #define COLLAPSE_LEAST_BYTES (8 * MIB)
 #define COLLAPSE_MOST_GROUPS 4
+#define COLLAPSE_PAUSE_NS (10 * MS_NS)
+// Where nothing is learned it is tried so often; and it is left to the next run by one that collapsed so many.
+#define COLLAPSE_LOOK_NS (200 * MS_NS)
+#define COLLAPSE_PAYS_GROUPS 4
 #define COLLAPSE_SHARE (200 / LEARN_HASTE)
 #define COLLAPSE_COST_NS 300000
 // Counts are halved once so many requests were seen since.

@@ -4,6 +4,7 @@
 #include "base/bits.h"
 #include "heap/helper.h"
 #include "heap/sampling.h"
+#include "learn/collapsing.h"
 #include "learn/cycle.h"
 #include "learn/decide.h"
 #include "learn/file.h"
@@ -15,7 +16,6 @@
 #include "policy/budget.h"
 #include "policy/modes.h"
 #include "policy/retention.h"
-#include "region/collapse.h"
 #include "region/runs.h"
 #include "sample/sizes.h"
 #include "sys/options.h"
@@ -34,10 +34,9 @@ static struct {
     unsigned looks;
     uint64_t cost_ns; // of a look
     struct observation seen;
-    bool is_endless; // mode research: nothing is ever frozen
-    bool is_child;   // of a fork
-    bool has_ended;  // no look any more: the program ends
-    struct budget collapse;
+    bool is_endless;  // mode research: nothing is ever frozen
+    bool is_child;    // of a fork
+    bool has_ended;   // no look any more: the program ends
     uint64_t idle_ns; // when what lay idle went last
     // For learn_tell:
     uint64_t looks_ns;
@@ -72,7 +71,7 @@ static void begin_life(uint64_t now_ns) {
     learner.looks_ns = 0;
     learner.idle_ns = now_ns;
     learner.changes = 0;
-    budget_start(&learner.collapse);
+    collapsing_begin_life();
     learner.windows_before = load_relaxed(&opened_windows); // counts, as the next ones
     learner.windows_ns_before = load_relaxed(&opened_windows_ns);
     learner.seen_before = count_seen();
@@ -168,17 +167,20 @@ static uint64_t busy_ns(uint64_t now_ns) {
     return learner.seen.busy_ns != 0 ? learner.seen.busy_ns * LEARN_HASTE : now_ns - learner.start_ns;
 }
 
-// Huge pages for what has come to be dense. Apart from what a look costs: it has its own budget.
-static void collapse_some(uint64_t now_ns) {
-    if (!part_learns(PART_huge))
-        return;
-    unsigned done = 0, due = budget_due(&learner.collapse, busy_ns(now_ns), learner.seen.in_use_bytes);
-    if (due == 0)
-        return;
-    while (done < due && collapse_next())
-        done++;
-    uint64_t took_ns = learn_now_ns() - now_ns;
-    budget_note(&learner.collapse, took_ns, done);
+// Where nothing is learned: all that there is to be done.
+static void collapse_alone(uint64_t now_ns) {
+    if (learner.process != os_process_id())
+        begin_life(now_ns);
+    learner.seen.busy_ns = os_is_confined() ? 0 : os_process_ns();
+    collapsing_go_on(now_ns, busy_ns(now_ns), runs_in_use_bytes());
+    if (!collapsing_is_due(UINT64_MAX - 1)) // no more was found
+        collapsing_try_at(now_ns + COLLAPSE_LOOK_NS);
+}
+
+// It has its own budget, apart from what a look costs.
+static void collapse_too(uint64_t now_ns) {
+    if (part_learns(PART_collapse))
+        collapsing_go_on(now_ns, busy_ns(now_ns), learner.seen.in_use_bytes);
 }
 
 // Whether it is time for what lies idle to go. What that takes is the price of less memory, as where memory is freed:
@@ -243,7 +245,7 @@ static void look(uint64_t began_ns, bool is_helpers) {
     bool waits = !cycle_learns(); // for time alone
     store_relaxed(&next_look_high, waits ? SIZE_MAX : in_use < MIB ? MIB : in_use * 2);
     store_relaxed(&next_look_low, waits || in_use < MIB ? 0 : in_use / LEARN_FALL_SHARE);
-    collapse_some(now);
+    collapse_too(now);
 }
 
 // By the helper: no thread came by when a look was due. What lies idle is the helper's own to let go.
@@ -277,10 +279,12 @@ void learn_start(void) {
     heap_leave(heap);
     // No look has been: nobody else writes is_endless.
     store_relaxed(&learn_notes_callers, learner.is_endless && part_learns(PART_sites)); // a hint, as the next one
-    if (mode_learning((enum mode)options.mode) == LEARN_NOTHING)
-        return;
-    helper_let_look(look_unseen);
-    store_relaxed(&learn_is_on, 1u);
+    bool learns = mode_learning((enum mode)options.mode) != LEARN_NOTHING;
+    if (learns)
+        helper_let_look(look_unseen);
+    if (!learns && DECIDED(collapse) != 0)
+        collapsing_try_at(learner.start_ns + COLLAPSE_LOOK_NS); // nobody looks before the next one
+    store_relaxed(&learn_is_on, learns ? LEARN_ON : DECIDED(collapse) != 0 ? LEARN_COLLAPSES : LEARN_OFF);
 }
 
 void learn_obey_user(enum decision decision, size_t value) {
@@ -317,6 +321,28 @@ static bool begin_turns(struct heap *heap, uint64_t now_ns) {
     return !is_first;
 }
 
+// Returns whether what lies idle is to go. Taken: what the call took, where it was timed.
+static bool learn_and_look(struct heap *heap, uint64_t now, bool is_timed, uint64_t taken_ns) {
+    if (now - heap->window_ns >= SAMPLE_NS)
+        now = open_window(heap, now);
+    size_t in_use = runs_in_use_bytes();
+    bool moved = in_use >= load_relaxed(&next_look_high) || in_use < load_relaxed(&next_look_low);
+    bool due = now >= load_relaxed(&next_look_ns) || (moved && now >= load_relaxed(&least_look_ns));
+    bool is_idle = false, collapses = collapsing_is_due(now);
+    if ((!due && !collapses && !is_timed) || !lock_try(&learn_lock))
+        return false;
+    if (is_timed)
+        cycle_note_latency(taken_ns);
+    if (due && !learner.has_ended && now > learner.seen.now_ns) { // nobody else was faster
+        look(now, false);
+        is_idle = is_idle_due(now);
+    } else if (collapses && !learner.has_ended && learner.process == os_process_id()) {
+        collapse_too(now);
+    }
+    lock_release(&learn_lock);
+    return is_idle;
+}
+
 void learn_look_slow(uint64_t begin_ns) {
     struct heap *heap = thread_stacks.heap;
     if (heap == NULL || heap->learn_left-- > 1)
@@ -325,23 +351,14 @@ void learn_look_slow(uint64_t begin_ns) {
     if (!begin_turns(heap, now))
         return;
     heap_enter();
-    if (now - heap->window_ns >= SAMPLE_NS)
-        now = open_window(heap, now);
-    size_t in_use = runs_in_use_bytes();
-    bool moved = in_use >= load_relaxed(&next_look_high) || in_use < load_relaxed(&next_look_low);
-    bool due = now >= load_relaxed(&next_look_ns) || (moved && now >= load_relaxed(&least_look_ns));
-    bool is_idle = false;
-    if ((due || begin_ns != 0) && lock_try(&learn_lock)) {
-        if (begin_ns != 0)
-            cycle_note_latency(taken_ns);
-        if (due && !learner.has_ended && now > learner.seen.now_ns) { // nobody else was faster
-            look(now, false);
-            is_idle = is_idle_due(now);
+    if (load_relaxed(&learn_is_on) == LEARN_COLLAPSES) {
+        if (collapsing_is_due(now) && lock_try(&learn_lock)) {
+            collapse_alone(now);
+            lock_release(&learn_lock);
         }
-        lock_release(&learn_lock);
-    }
-    if (is_idle)
+    } else if (learn_and_look(heap, now, begin_ns != 0, taken_ns)) {
         helper_let_idle_go();
+    }
     heap_leave(heap);
 }
 
@@ -370,7 +387,7 @@ static void look_at_last(uint64_t now_ns) {
 }
 
 void learn_end(void) {
-    if (load_relaxed(&learn_is_on) == 0 || options.policy[0] == '\0') // a hint
+    if (load_relaxed(&learn_is_on) != LEARN_ON || options.policy[0] == '\0') // a hint
         return;
     bool has_learned = false;
     // Inside before it has the lock, as everybody, for fork to wait; but the spare heap's lock comes behind that.
@@ -397,14 +414,14 @@ void learn_tell(struct learn_told *told) {
     uint64_t now = learn_now_ns();
     if (learner.process != os_process_id())
         begin_child_life(now);
-    told->learns = load_relaxed(&learn_is_on) != 0; // a hint
+    told->learns = load_relaxed(&learn_is_on) == LEARN_ON; // a hint
     told->state = cycle_evolution()->state;
     told->run_ns = (now - learner.start_ns) / LEARN_HASTE;
     told->looks = learner.looks;
     told->changes = learner.changes;
     told->windows = load_relaxed(&opened_windows) - learner.windows_before; // counts, as the next ones
     uint64_t windows_ns = load_relaxed(&opened_windows_ns) - learner.windows_ns_before;
-    told->look_ns = (learner.looks_ns + learner.collapse.spent_ns + windows_ns) / LEARN_HASTE;
+    told->look_ns = (learner.looks_ns + collapsing_spent_ns() + windows_ns) / LEARN_HASTE;
     told->seen_blocks = count_seen() - learner.seen_before;
     told->page = learner.seen.page;
     history_copy(&told->history, &learner.history);

@@ -25,7 +25,12 @@ struct learn_told {
     struct history history;
 };
 
-// 0: nothing is learned. Relaxed: a hint to the threads.
+enum learn_is_on {
+    LEARN_OFF,
+    LEARN_COLLAPSES, // nothing is learned, but groups are collapsed (decision collapse)
+    LEARN_ON,
+};
+// One of them. Relaxed: a hint to the threads.
 SHARED uint32_t learn_is_on;
 // 1: the sites of calls for big blocks are noted, for site rules. As above.
 SHARED uint32_t learn_notes_callers;
@@ -50,12 +55,12 @@ ALWAYS_INLINE uint64_t learn_now_ns(void) {
 
 // A slow call begins: its time, where it is one of those that are timed, or 0.
 ALWAYS_INLINE uint64_t learn_begin(void) {
-    return UNLIKELY(load_relaxed(&learn_is_on) != 0) ? learn_begin_slow() : 0;
+    return UNLIKELY(load_relaxed(&learn_is_on) == LEARN_ON) ? learn_begin_slow() : 0;
 }
 
 // A block that grows by small steps had to be copied.
 ALWAYS_INLINE void learn_note_growth(size_t bytes) {
-    if (LIKELY(load_relaxed(&learn_is_on) == 0))
+    if (LIKELY(load_relaxed(&learn_is_on) != LEARN_ON))
         return;
     shared_add(&observed_grown_blocks, (uint64_t)1);
     shared_add(&observed_grown_bytes, (uint64_t)bytes);
@@ -63,7 +68,7 @@ ALWAYS_INLINE void learn_note_growth(size_t bytes) {
 
 // A block above the slab classes was asked for.
 ALWAYS_INLINE void learn_note_big(uintptr_t site, size_t bytes) {
-    if (LIKELY(load_relaxed(&learn_is_on) == 0) || bytes <= CLASS_LARGE_MAX || bytes >= BIG_THRESHOLD_MAX_BYTES)
+    if (LIKELY(load_relaxed(&learn_is_on) != LEARN_ON) || bytes <= CLASS_LARGE_MAX || bytes >= BIG_THRESHOLD_MAX_BYTES)
         return;
     uint64_t sites = load_relaxed(&observed_spread.sites), bit = spread_site(site);
     shared_add(&observed_spread.requests[spread_range(bytes)], (uint64_t)1);
@@ -79,7 +84,7 @@ ALWAYS_INLINE void learn_note_caller(uintptr_t site, size_t bytes) {
 
 // It has ended.
 ALWAYS_INLINE void learn_look(uint64_t begin_ns) {
-    if (UNLIKELY(load_relaxed(&learn_is_on) != 0))
+    if (UNLIKELY(load_relaxed(&learn_is_on) != LEARN_OFF))
         learn_look_slow(begin_ns);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "heap/heap.h"
+#include "learn/collapsing.h"
 #include "learn/parts.h"
 #include "learn/publish.h"
 #include "learn/tournament.h"
@@ -164,6 +165,8 @@ void next_run_decide(struct policy *learned) {
         else
             huge->is_given = false;
     }
+    if (part_learns(PART_collapse) && collapsing_pays())
+        give_value(&learned->values[DECISION_collapse], 1, "resident");
     if (part_learns(PART_mappings))
         decide_mappings(&learned->values[DECISION_big_threshold]);
     if (!part_learns(PART_tolerance))

@@ -1,6 +1,6 @@
 // Decisions that come too late for the running program, and stand in its file for the next run: whether its heap gets
-// huge pages from the first page on, which classes are worth having, and which big blocks get mappings of their own.
-// All of it under learn_lock.
+// huge pages from the first page on or once it is touched, which classes are worth having, and which big blocks get
+// mappings of their own. All of it under learn_lock.
 #ifndef LEARN_NEXT_RUN_H
 #define LEARN_NEXT_RUN_H
 

@@ -38,7 +38,7 @@ static bool is_named(const char *name, const char *list, size_t length) {
     return strlen(name) == length && memcmp(name, list, length) == 0;
 }
 
-// Huge pages cost more programs than they help (decision 34); research is there to try everything.
+// Huge pages from the first on cost more programs than they help (decision 34); research is there to try everything.
 static void add_those_by_default(void) {
     for (unsigned i = 0; i < PART_COUNT; i++)
         part_is_off[i] &= i == PART_huge && options.mode != OPTION_MODE_RESEARCH;

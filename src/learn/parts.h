@@ -1,5 +1,5 @@
-// Which parts of the learner are at work: all but huge pages (decision 34), or those that the option learn_parts names.
-// So that what each gains can be measured alone.
+// Which parts of the learner are at work: all but huge pages from the first on (decision 34), or those that the option
+// learn_parts names. So that what each gains can be measured alone.
 #ifndef LEARN_PARTS_H
 #define LEARN_PARTS_H
 
@@ -7,7 +7,8 @@
 
 #define PARTS(PART) \
     PART(depths)    \
-    PART(classes) PART(memory) PART(headroom) PART(huge) PART(mappings) PART(tolerance) PART(tournaments) PART(sites)
+    PART(classes)   \
+    PART(memory) PART(headroom) PART(huge) PART(collapse) PART(mappings) PART(tolerance) PART(tournaments) PART(sites)
 
 enum part {
 #define PART(name) PART_##name,

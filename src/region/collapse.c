@@ -8,14 +8,20 @@
 #include "region/runs.h"
 #include "sys/os.h"
 
-// Marks the group as huge, and tells the kernel. False: it is not full, or must not.
+static void to_huge(struct group *group, uint32_t mask) {
+    (void)mask;
+    groups_make_huge(group);
+}
+
+// Marks the group as huge, and tells the kernel. False: it is not what it was taken for, or must not.
 static bool advise(size_t number, enum huge_place place) {
     struct huge_change change = {number, 0, true};
     lock_acquire(&runs_lock);
     struct group *group = &groups[number];
-    if (group->free == 0 && !group->is_huge && !runs_are_purged() && group_borders < HUGE_MOST_BORDERS &&
+    bool is_meant = place == HUGE_TOUCHED ? group_has_no_clean(group) : group->free == 0;
+    if (is_meant && !group->is_huge && !runs_are_purged() && group_borders < HUGE_MOST_BORDERS &&
         huge_is_wanted(place, retain.in_use_slices)) {
-        groups_make_huge(group);
+        groups_visit(number * GROUP_SLICES, GROUP_SLICES, to_huge); // what is free in it is no longer purged easily
         change.groups = 1;
     }
     lock_release(&runs_lock);
@@ -40,7 +46,7 @@ void collapse_by_kernel(size_t number) {
 
 bool collapse_next(void) {
     lock_acquire(&runs_lock);
-    size_t number = huge_looks_at_density() ? density_next_full() : NO_GROUP;
+    size_t number = huge_looks_at_density() ? density_next_large() : NO_GROUP;
     lock_release(&runs_lock);
     if (number == NO_GROUP || !density_is_touched(number) || !advise(number, HUGE_TOUCHED))
         return false;

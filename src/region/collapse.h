@@ -1,9 +1,9 @@
-// Collapsing: huge pages for groups that are full and touched already.
+// Collapsing: huge pages for groups that are touched already.
 //
 // What was opened while the heap was small, as a control (V2), or what served a sparse heap before has small pages, and
-// keeps them. Once a group is full and nearly all of it is touched (V3), a huge page costs no memory, and each access
-// to it fewer misses of the translation caches. The kernel's own thread collapses what is advised when it finds time:
-// 8 MiB a second at best. At once takes a third of a millisecond a group, which the learner pays for from its budget.
+// keeps them. Once nearly all of a group is resident (V3, V5), a huge page costs no memory, and each access to it fewer
+// misses of the translation caches. The kernel's own thread collapses what is advised when it finds time: 8 MiB a
+// second at best. At once takes a third of a millisecond a group, which has a budget (learn/collapsing.h).
 #ifndef REGION_COLLAPSE_H
 #define REGION_COLLAPSE_H
 

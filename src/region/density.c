@@ -59,14 +59,32 @@ static bool is_needed(size_t number, unsigned newest) {
     return false;
 }
 
-// The next group from the cursor on that V3 means, but for the newest controls; looks at few.
-static size_t next_old_group(unsigned newest) {
+// V3. Places of strangers that the window stepped over belong to nobody either.
+static bool is_full(size_t number) {
+    return groups[number].free == 0 && load_relaxed(&window.info[number * GROUP_SLICES]) != 0;
+}
+
+// V5. Slabs of large blocks are of many slices, and a run is one block.
+static bool is_of_large_blocks(size_t number) {
+    if (!group_has_no_clean(&groups[number]))
+        return false;
+    unsigned shared_by = 0;
+    intptr_t before = SLICE_RUN_INSIDE, any = 0;
+    for (size_t slice = number * GROUP_SLICES; slice < (number + 1) * GROUP_SLICES; slice++) {
+        intptr_t info = load_relaxed(&window.info[slice]); // a hint where it is not free: W2
+        shared_by += info != before && info != SLICE_RUN_INSIDE;
+        any |= info;
+        before = info;
+    }
+    return any != 0 && shared_by <= DENSITY_LARGE_PARTS;
+}
+
+// The next group from the cursor on that is meant and has no huge page, but for the newest controls; looks at few.
+static size_t next_plain_group(bool (*is_meant)(size_t), unsigned newest) {
     for (unsigned i = 0; i < DENSITY_OLD_LOOKS; i++) {
         size_t number = old_cursor < group_count ? old_cursor : 0;
         old_cursor = number + 1;
-        // Places of strangers that the window stepped over belong to nobody either.
-        bool is_ours = load_relaxed(&window.info[number * GROUP_SLICES]) != 0;
-        if (is_ours && groups[number].free == 0 && !groups[number].is_huge && !is_needed(number, newest))
+        if (!groups[number].is_huge && is_meant(number) && !is_needed(number, newest))
             return number;
     }
     return NO_GROUP;
@@ -86,7 +104,7 @@ bool density_begin_look(struct density_look *look, size_t in_use_slices) {
     if (LIKELY(opened_groups - look_turn < wait))
         return false;
     look_turn = opened_groups;
-    look->old_group = next_old_group(DENSITY_LOOK_GROUPS);
+    look->old_group = next_plain_group(is_full, DENSITY_LOOK_GROUPS);
     look->count = 0;
     size_t known = plain_count < DENSITY_PLAIN_GROUPS ? plain_count : DENSITY_PLAIN_GROUPS;
     size_t age = within(in_use_slices / GROUP_SLICES / DENSITY_AGE_SHARE, DENSITY_AGE, DENSITY_AGE_MOST);
@@ -127,8 +145,8 @@ static bool is_touched(size_t group) {
     return count_touched(group, GROUP_WHOLE, &sum) && (sum.pages - sum.touched) * DENSITY_COLLAPSE_SHARE <= sum.pages;
 }
 
-size_t density_next_full(void) {
-    return next_old_group(1);
+size_t density_next_large(void) {
+    return next_plain_group(is_of_large_blocks, 1);
 }
 
 bool density_is_touched(size_t group) {

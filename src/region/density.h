@@ -12,6 +12,9 @@
 //     collapses it when it finds time.
 // V4. Looks are due by groups opened. There are none where the process has confined itself: then nothing is known, and
 //     what is not known is not dense.
+// V5. What the learner collapses is of large blocks, whose pages are written one after the other, each in an entry of
+//     the translation caches of its own; and all of it is resident, whether in use or free. Small blocks gain nothing
+//     by it (decision 40).
 #ifndef REGION_DENSITY_H
 #define REGION_DENSITY_H
 
@@ -43,9 +46,9 @@ INTERNAL void density_note_plain(size_t group);
 INTERNAL bool density_begin_look(struct density_look *look, size_t in_use_slices);
 // Looks, and keeps what was seen. Returns the group that may get a huge page after all, or NO_GROUP. Without the lock.
 INTERNAL size_t density_finish_look(const struct density_look *look);
-// V3, apart from looks: the next group that is full and has no huge page, but for the newest control; NO_GROUP: none
-// was found. With the lock held.
-INTERNAL size_t density_next_full(void);
+// V5: the next group that is meant and has no huge page, but for the newest control; NO_GROUP: none was found. With the
+// lock held.
+INTERNAL size_t density_next_large(void);
 // Nearly all of it is. Without the lock.
 INTERNAL bool density_is_touched(size_t group);
 

@@ -28,6 +28,11 @@ ALWAYS_INLINE uint32_t group_mask(unsigned start, unsigned length) {
     return (uint32_t)(bits_low_mask(length) << start);
 }
 
+// Something of it is in use and nothing is clean: so all of it may be resident, but for what nobody has touched yet.
+ALWAYS_INLINE bool group_has_no_clean(const struct group *group) {
+    return group->free != GROUP_WHOLE && (group->free & group->clean) == 0;
+}
+
 // What can be purged of a group: free slices that are not clean. Easily: no huge page has to be split for it.
 enum purgeable {
     PURGEABLE,

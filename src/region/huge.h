@@ -1,8 +1,8 @@
 // Huge pages: which groups the kernel is asked to back with one (option huge_pages).
 //
 // HP1. A group is advised while none of its pages is resident: when it is new, or when its first slice is taken. So one
-//      page fault brings all of it in. From that slice on all of it counts as resident (R1). Or it is full, and
-//      nearly all of it is touched already (V3).
+//      page fault brings all of it in. From that slice on all of it counts as resident (R1). Or nearly
+//      all of it is resident already (V3, V5).
 // HP2. auto: a group that lies in one block as a whole; and any group of a heap that is large enough for a huge page to
 //      be a small part of it, while nearly all of its pages are touched (region/density.h). What huge pages bring in
 //      unasked is bounded by that share and a group. Where the kernel gives them to all who don't refuse, other groups
@@ -28,7 +28,7 @@ enum huge_place {
     HUGE_IN_HEAP,  // a group that is not huge
     HUGE_ALREADY,  // one that is
     HUGE_IN_BLOCK, // one that a single block will hold as a whole
-    HUGE_TOUCHED,  // one that is full, and nearly all of it touched
+    HUGE_TOUCHED,  // one of large blocks, nearly all of it resident
 };
 // Looks at the system's setting, which stays as it is then.
 INTERNAL void huge_start(void);

@@ -68,9 +68,23 @@ def test_off_means_none(fill, setting):
     assert huge == 0
 
 
-def test_learning_gives_them_to_smaller_heaps_where_it_is_asked_to_learn_them(fill, setting):
-    _, huge = fill(1000, 12, "all", 1000, mode="learning", learn_parts="default+huge")
-    assert huge == 0 if setting == "never" else huge > 2 * MIB_KIB
-    for parts in ("default", "depths"):
+def test_learning_makes_them_of_what_large_blocks_have_touched(fill, setting):
+    _, huge = fill(262_144, 12, "all", 1000, mode="learning")
+    assert huge == 0 if setting == "never" else huge > 0
+    _, huge = fill(262_144, 12, "all", 1000, mode="learning", learn_parts="depths")
+    assert huge == 0
+
+
+def test_a_file_that_says_so_makes_them_of_what_large_blocks_have_touched(fill, setting, tmp_path):
+    file = tmp_path / "by-hand.policy"
+    for value in (0, 1):
+        file.write_text(f"hakmem-policy 1\ncollapse {value}\nend\n")
+        resident, huge = fill(262_144, 12, "all", 1000, policy=file)
+        assert resident < 24 * MIB_KIB
+        assert huge > 0 if value == 1 and setting != "never" else huge == 0
+
+
+def test_learning_makes_none_of_small_blocks(fill, setting):
+    for parts in ("default", "default+huge"):
         _, huge = fill(1000, 12, "all", 1000, mode="learning", learn_parts=parts)
         assert huge == 0

@@ -153,7 +153,8 @@ def test_what_does_something_while_a_program_runs_can_be_left_out_of_learning():
     by_default = set(settings.ALL_LEARNERS) - {"huge"}
     left_out = {part: by_default - set(options["HAKMEM_LEARN_PARTS"].split("+"))
                 for part, options in settings.PARTS_OFF.items() if "HAKMEM_LEARN_PARTS" in options}
-    assert left_out == {"cap": {"depths"}, "dyn": {"classes"}, "retention": {"memory"}, "realloc": {"headroom"}}
+    assert left_out == {"cap": {"depths"}, "dyn": {"classes"}, "retention": {"memory"}, "collapse": {"collapse"},
+                        "realloc": {"headroom"}}
     assert "huge" not in "".join(str(settings.PARTS_OFF[part]) for part in settings.PARTS_OFF)
     assert settings.PARTS_ON == {"huge_pages": {"HAKMEM_LEARN_PARTS": "default+huge"}}
 

@@ -29,6 +29,7 @@ REASONS = {
     "rounding": "many blocks in use were much smaller than the class that served them",
     "copies": "blocks that grow by small steps were copied so often that room for more steps costs less",
     "dense": "nearly all pages of the heap were touched, and hardly a group used in part alone: huge pages from the first on waste little",
+    "resident": "groups of large blocks whose pages were all in memory anyway got huge pages while the program ran: the next run has use for them, too",
     "slack": "classes used little had part-used slabs and stacks that cost more than rounding up to the next would",
     "tournament": "it won against the other values that were tried in turn while the program ran",
 }

@@ -147,6 +147,7 @@ PARTS = {
     "idle": ("purge_delay",),
     "big": ("big_threshold", "fifo_least"),
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
+    "collapse": ("collapse",),
     "realloc": ("headroom_share",),
 }
 # What mode research alone learns, by long runs: the lines of its files, and the learner's own names. A tournament decides
@@ -155,9 +156,9 @@ RESEARCHED = {"elo": ("big_threshold", "fifo_least", "prefault", "huge_pages"), 
 _RESEARCHERS = {"elo": "tournaments", "sites": "sites"}
 # The learner's own names of parts that do something while a program runs (src/learn/parts.h); others decide for its next
 # run, or in mode research alone.
-_LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "realloc": "headroom"}
+_LEARNERS = {"cap": "depths", "dyn": "classes", "retention": "memory", "collapse": "collapse", "realloc": "headroom"}
 _OFF_BY_DEFAULT = {"huge_pages": "huge"}
-ALL_LEARNERS = ("depths", "classes", "memory", "headroom", "huge", "mappings", "tolerance", "tournaments", "sites")
+ALL_LEARNERS = ("depths", "classes", "memory", "headroom", "huge", "collapse", "mappings", "tolerance", "tournaments", "sites")
 # What keeps a part from being learned while a program runs. An option that the user has set stays as it is, also at its
 # default.
 PARTS_OFF = {

@@ -149,12 +149,12 @@ static void a_block_that_grows_in_small_steps_moves_seldom(void **state) {
 static void copies_of_growing_blocks_are_counted_while_something_is_learned(void **state) {
     char *block = call_malloc(1024);
     (void)state;
-    learn_is_on = 1;
+    learn_is_on = LEARN_ON;
     uint64_t blocks = observed_grown_blocks, bytes = observed_grown_bytes;
     block = call_realloc(block, 1040);
     block = call_realloc(block, 4096); // no small step
     block = call_realloc(block, 100);
-    learn_is_on = 0;
+    learn_is_on = LEARN_OFF;
     assert_int_equal(observed_grown_blocks, blocks + 1);
     assert_int_equal(observed_grown_bytes, bytes + 1024);
     block = call_realloc(block, 120);

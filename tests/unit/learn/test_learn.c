@@ -2,6 +2,8 @@
 // is a process of its own: the library starts once.
 #include "unit/unit.h"
 
+#include <sys/stat.h>
+
 #include "learn/decide.h"
 #include "unit/learn/learning.h"
 
@@ -109,6 +111,34 @@ static void a_files_decisions_are_in_force_from_the_start(void **state) {
     child_must_succeed(start_with_a_file, "balanced");
     child_must_succeed(start_with_a_file, "learning");
     child_must_succeed(start_with_a_file, "research");
+}
+
+static void collapse_by_a_file(void *mode) {
+    static const char text[] = "hakmem-policy 1\ncollapse 1\nend\n";
+    bool learns = strcmp(mode, "learning") == 0;
+    name_file();
+    FILE *file = fopen(path, "w");
+    MUST(file != NULL);
+    fputs(text, file);
+    fclose(file);
+    start_with(mode, "none");
+    MUST(learn_is_on == (learns ? LEARN_ON : LEARN_COLLAPSES));
+    work(10000);
+    os_sleep(COLLAPSE_LOOK_NS / 1000);
+    work(10000);
+    ask();
+    MUST(told.learns == learns && (told.looks > 0) == learns && (told.windows > 0) == learns);
+    learn_end();
+    struct stat left;
+    bool is_left_alone = stat(path, &left) == 0 && left.st_size == (off_t)strlen(text);
+    remove_file();
+    MUST(is_left_alone != learns);
+}
+
+static void a_file_that_says_collapse_has_nothing_else_done(void **state) {
+    (void)state;
+    child_must_succeed(collapse_by_a_file, "balanced");
+    child_must_succeed(collapse_by_a_file, "learning");
 }
 
 // ---- the end
@@ -371,6 +401,7 @@ int main(void) {
         cmocka_unit_test(the_user_may_decide_before_anybody_else),
         cmocka_unit_test(the_users_decision_outlives_what_is_learned),
         cmocka_unit_test(a_files_decisions_are_in_force_from_the_start),
+        cmocka_unit_test(a_file_that_says_collapse_has_nothing_else_done),
         cmocka_unit_test(a_process_that_learns_leaves_a_file),
         cmocka_unit_test(one_that_has_seen_nothing_leaves_none),
         cmocka_unit_test(fork_children_that_work_are_runs_of_their_own),

@@ -105,10 +105,10 @@ static void what_was_asked_for_is_counted_in_bytes(void **state) {
                     before + (BLOCKS + STACK_MAX_DEPTH) * class_of_3000);
     assert_int_equal(seen.big_bytes, big_before);
     before = observed_asked_bytes(&seen);
-    learn_is_on = 1;
+    learn_is_on = LEARN_ON;
     learn_note_big(4711, 3 * MIB);
     learn_note_big(4711, CLASS_LARGE_MAX); // from a class
-    learn_is_on = 0;
+    learn_is_on = LEARN_OFF;
     assert_int_equal(look()->big_bytes, big_before + 3 * MIB);
     assert_int_equal(observed_asked_bytes(&seen), before + 3 * MIB);
     struct tryout_seen tried = observed_for_tryout(&seen, 17);
@@ -128,9 +128,9 @@ static void blocks_that_grow_are_counted_while_something_is_learned(void **state
     (void)state;
     grow_blocks(NULL);
     assert_int_equal(look()->grown_blocks, 0);
-    learn_is_on = 1;
+    learn_is_on = LEARN_ON;
     threads_run(4, grow_blocks);
-    learn_is_on = 0;
+    learn_is_on = LEARN_OFF;
     assert_int_equal(look()->grown_blocks, 4000);
     assert_int_equal(seen.grown_bytes, 400000);
 }

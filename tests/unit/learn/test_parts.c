@@ -78,7 +78,8 @@ static void a_name_that_is_none_gets_a_line_and_counts_for_nothing(void **state)
     const char *said = read_list("depths+frob+huge");
     assert_string_equal(said,
                         "hakmem: option learn_parts: there is no part 'frob'; there are default, depths, classes, "
-                        "memory, headroom, huge, mappings, tolerance, tournaments, sites; several are joined by +\n");
+                        "memory, headroom, huge, collapse, mappings, tolerance, tournaments, sites; several are "
+                        "joined by +\n");
     assert_int_equal(at_work(), BIT(depths) | BIT(huge));
 }
 

@@ -1,4 +1,4 @@
-// Collapsing: full groups that are touched get huge pages, others none, and what is in them stays.
+// Collapsing: groups of large blocks that are resident get huge pages, others none, and what is in them stays.
 #include "unit/decide.h"
 #include "unit/unit.h"
 
@@ -67,12 +67,67 @@ static void sparse_groups_stay(void *context) {
     MUST(collapse_all() == 0 && count_huge(first, GROUPS) == 0);
 }
 
-static void groups_that_are_not_full_stay(void *context) {
-    (void)context;
+static size_t fill_groups_and_give_a_slice_of_each(void) {
     size_t first = fill_groups(GROUPS, SLICE_BYTES);
-    for (size_t number = first; number < first + GROUPS; number++)
-        runs_give(number * GROUP_SLICES + number % GROUP_SLICES, 1);
+    for (size_t number = first; number < first + GROUPS; number++) {
+        size_t slice = number * GROUP_SLICES + number % GROUP_SLICES;
+        store_relaxed(&window.info[slice], 0); // as who gives slices does
+        runs_give(slice, 1);
+    }
+    return first;
+}
+
+// It splits them only where nothing else is left to be purged.
+static void what_is_idle_in_a_group_becomes_huge_with_it(void *context) {
+    (void)context;
+    size_t first = fill_groups_and_give_a_slice_of_each();
+    MUST(groups_find_purgeable(PURGEABLE_EASILY) != NO_SLICE);
+    (void)collapse_all();
+    MUST(count_huge(first, GROUPS) == GROUPS - 1);
+    MUST(groups_find_purgeable(PURGEABLE_EASILY) == first + GROUPS - 1); // the newest, which is evidence
+    MUST(runs_purge(0) && count_huge(first, GROUPS) == 0);
+}
+
+static void purged_groups_stay(void *context) {
+    (void)context;
+    size_t first = fill_groups_and_give_a_slice_of_each();
+    MUST(runs_purge(0));
     MUST(collapse_all() == 0 && count_huge(first, GROUPS) == 0);
+}
+
+static void groups_that_nobody_uses_stay(void *context) {
+    (void)context;
+    DECIDE(retain_min, GIB);
+    size_t first = fill_groups(GROUPS, SLICE_BYTES);
+    for (size_t slice = first * GROUP_SLICES; slice < (first + GROUPS) * GROUP_SLICES; slice++) {
+        store_relaxed(&window.info[slice], 0);
+        runs_give(slice, 1);
+    }
+    MUST(collapse_all() == 0 && count_huge(first, GROUPS) == 0);
+}
+
+// Slabs of so many slices each: their descriptors differ.
+static unsigned collapse_slabs_of(size_t slices) {
+    size_t first = fill_groups(GROUPS, SLICE_BYTES);
+    for (size_t i = 0; i < GROUPS * GROUP_SLICES; i++)
+        store_relaxed(&window.info[first * GROUP_SLICES + i], (intptr_t)(i / slices + 1));
+    (void)collapse_all();
+    return count_huge(first, GROUPS);
+}
+
+static void slabs_of_large_blocks_are_collapsed(void *context) {
+    (void)context;
+    MUST(collapse_slabs_of(GROUP_SLICES / DENSITY_LARGE_PARTS) == GROUPS - 1);
+}
+
+static void slabs_of_small_blocks_stay(void *context) {
+    (void)context;
+    MUST(collapse_slabs_of(GROUP_SLICES / DENSITY_LARGE_PARTS / 2) == 0);
+}
+
+static void the_kernel_is_not_told_of_groups_that_are_not_full(void *context) {
+    (void)context;
+    size_t first = fill_groups_and_give_a_slice_of_each();
     DECIDE(huge_pages, 2);
     for (size_t number = first; number < first + GROUPS; number++) // whoever found it may be late
         collapse_by_kernel(number);
@@ -96,7 +151,12 @@ static void the_kernel_is_told_of_dense_heaps_alone(void *context) {
 
 IN_A_CHILD(touched_groups_are_collapsed)
 IN_A_CHILD(sparse_groups_stay)
-IN_A_CHILD(groups_that_are_not_full_stay)
+IN_A_CHILD(what_is_idle_in_a_group_becomes_huge_with_it)
+IN_A_CHILD(purged_groups_stay)
+IN_A_CHILD(groups_that_nobody_uses_stay)
+IN_A_CHILD(slabs_of_large_blocks_are_collapsed)
+IN_A_CHILD(slabs_of_small_blocks_stay)
+IN_A_CHILD(the_kernel_is_not_told_of_groups_that_are_not_full)
 IN_A_CHILD(where_huge_pages_are_off_none_is)
 IN_A_CHILD(the_kernel_is_told_of_dense_heaps_alone)
 
@@ -104,7 +164,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_touched_groups_are_collapsed),
         cmocka_unit_test(test_sparse_groups_stay),
-        cmocka_unit_test(test_groups_that_are_not_full_stay),
+        cmocka_unit_test(test_what_is_idle_in_a_group_becomes_huge_with_it),
+        cmocka_unit_test(test_purged_groups_stay),
+        cmocka_unit_test(test_groups_that_nobody_uses_stay),
+        cmocka_unit_test(test_slabs_of_large_blocks_are_collapsed),
+        cmocka_unit_test(test_slabs_of_small_blocks_stay),
+        cmocka_unit_test(test_the_kernel_is_not_told_of_groups_that_are_not_full),
         cmocka_unit_test(test_where_huge_pages_are_off_none_is),
         cmocka_unit_test(test_the_kernel_is_told_of_dense_heaps_alone),
     };
