@@ -208,7 +208,7 @@
 // How many groups are passed over for one that may be collapsed, and how much of it (1/N) may be untouched.
 #define DENSITY_OLD_LOOKS 16
 #define DENSITY_COLLAPSE_SHARE 16
-#define DENSITY_LARGE_PARTS 4 // slabs, blocks and free stretches that a group of large blocks has at most
+#define DENSITY_LARGE_PARTS 4 // slabs and blocks that share a group of large blocks, at most
 // And a control each time that this part (1/N) of the heap got huge pages, within these numbers of groups: its page
 // faults take four times as long.
 #define DENSITY_CONTROL_SHARE 2
@@ -316,15 +316,18 @@
 #define DYN_GROWING_BYTES (8 * MIB)
 #define DYN_WAITING_BYTES (2 * MIB)
 // Collapsing groups: of a heap from this size on (what the translation caches reach), so many at once at most, and
-// after such a pause again, in this part (1/N) of the time; a group takes so long before one was timed.
+// after such a pause again, in this part (1/N) of the time; that takes so long before it was timed.
 #define COLLAPSE_LEAST_BYTES (8 * MIB)
 #define COLLAPSE_MOST_GROUPS 4
+#define COLLAPSE_MOST_SPAN 32 // with those between them that are huge already
+#define COLLAPSE_CANDIDATES 8 // of which one has to be touched; looking at one takes half a microsecond
 #define COLLAPSE_PAUSE_NS (10 * MS_NS)
-// Where nothing is learned it is tried so often; and it is left to the next run by one that collapsed so many.
-#define COLLAPSE_LOOK_NS (200 * MS_NS)
+// It is left to the next run by one that collapsed so many; which tries it so often, for so many times as long.
+#define COLLAPSE_LOOK_NS (50 * MS_NS)
+#define COLLAPSE_KNOWN_TIMES 4
 #define COLLAPSE_PAYS_GROUPS 4
 #define COLLAPSE_SHARE (200 / LEARN_HASTE)
-#define COLLAPSE_COST_NS 300000
+#define COLLAPSE_COST_NS 1200000
 // Counts are halved once so many requests were seen since.
 #define SIZES_FADE_SEEN 65536
 // Arms are tried for windows of this length: some hundred blocks of a program that is busy with big ones. A window

@@ -31,8 +31,8 @@ void collapsing_go_on(uint64_t now_ns, uint64_t busy_ns, size_t in_use_bytes) {
     collapsing_try_at(UINT64_MAX);
     if (due == 0)
         return;
-    while (done < due && collapse_next())
-        done++;
+    for (unsigned more = 1; more > 0 && done < due; done += more)
+        more = collapse_next(due - done);
     uint64_t end_ns = learn_now_ns();
     budget_note(&collapsing.budget, end_ns - now_ns, done);
     collapsing.groups += done;

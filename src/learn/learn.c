@@ -167,12 +167,12 @@ static uint64_t busy_ns(uint64_t now_ns) {
     return learner.seen.busy_ns != 0 ? learner.seen.busy_ns * LEARN_HASTE : now_ns - learner.start_ns;
 }
 
-// Where nothing is learned: all that there is to be done.
+// Where nothing is learned: all that there is to be done. Since a run before had use for it, there is more time for it.
 static void collapse_alone(uint64_t now_ns) {
     if (learner.process != os_process_id())
         begin_life(now_ns);
     learner.seen.busy_ns = os_is_confined() ? 0 : os_process_ns();
-    collapsing_go_on(now_ns, busy_ns(now_ns), runs_in_use_bytes());
+    collapsing_go_on(now_ns, busy_ns(now_ns) * COLLAPSE_KNOWN_TIMES, runs_in_use_bytes());
     if (!collapsing_is_due(UINT64_MAX - 1)) // no more was found
         collapsing_try_at(now_ns + COLLAPSE_LOOK_NS);
 }

@@ -18,14 +18,12 @@ void budget_start(struct budget *budget) {
 
 unsigned budget_due(const struct budget *budget, uint64_t busy_ns, size_t in_use_bytes) {
     uint64_t allowed_ns = busy_ns / COLLAPSE_SHARE;
-    if (in_use_bytes < COLLAPSE_LEAST_BYTES || allowed_ns < budget->spent_ns + budget->cost_ns)
-        return 0;
-    uint64_t groups = (allowed_ns - budget->spent_ns) / budget->cost_ns;
-    return groups < COLLAPSE_MOST_GROUPS ? (unsigned)groups : COLLAPSE_MOST_GROUPS;
+    bool may = in_use_bytes >= COLLAPSE_LEAST_BYTES && allowed_ns >= budget->spent_ns + budget->cost_ns;
+    return may ? COLLAPSE_MOST_GROUPS : 0;
 }
 
 void budget_note(struct budget *budget, uint64_t took_ns, unsigned groups) {
     budget->spent_ns += took_ns;
     if (groups > 0)
-        budget->cost_ns = (3 * budget->cost_ns + took_ns / groups) / 4;
+        budget->cost_ns = (3 * budget->cost_ns + took_ns) / 4;
 }

@@ -14,7 +14,7 @@
 
 struct budget {
     uint64_t spent_ns;
-    uint64_t cost_ns; // of a group, as it was of late
+    uint64_t cost_ns; // of one turn, whose most is a wait for the kernel's caches: as it was of late
 };
 
 // How long to wait for the next look after so much was spent in looks, by a program that was busy for so long: 0 where
@@ -23,9 +23,9 @@ INTERNAL uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns);
 // How many slow calls a thread goes on without a look at the clock, after so many that took so long.
 INTERNAL unsigned budget_turns(unsigned turns, uint64_t took_ns);
 INTERNAL void budget_start(struct budget *budget);
-// How many groups may be collapsed now, after the program was busy for so long.
+// How many groups may be collapsed now, 0 or COLLAPSE_MOST_GROUPS, after the program was busy for so long.
 INTERNAL unsigned budget_due(const struct budget *budget, uint64_t busy_ns, size_t in_use_bytes);
-// One was, or there was none and the search took so long.
+// So many were, or there were none and the search took so long.
 INTERNAL void budget_note(struct budget *budget, uint64_t took_ns, unsigned groups);
 
 #endif

@@ -72,7 +72,7 @@ static bool is_of_large_blocks(size_t number) {
     intptr_t before = SLICE_RUN_INSIDE, any = 0;
     for (size_t slice = number * GROUP_SLICES; slice < (number + 1) * GROUP_SLICES; slice++) {
         intptr_t info = load_relaxed(&window.info[slice]); // a hint where it is not free: W2
-        shared_by += info != before && info != SLICE_RUN_INSIDE;
+        shared_by += info != 0 && info != before && info != SLICE_RUN_INSIDE;
         any |= info;
         before = info;
     }
@@ -143,6 +143,10 @@ static bool count_touched(size_t group, uint32_t slices, struct touched *sum) {
 static bool is_touched(size_t group) {
     struct touched sum = {0};
     return count_touched(group, GROUP_WHOLE, &sum) && (sum.pages - sum.touched) * DENSITY_COLLAPSE_SHARE <= sum.pages;
+}
+
+bool density_is_large(size_t group) {
+    return is_of_large_blocks(group) && !is_needed(group, 1);
 }
 
 size_t density_next_large(void) {

@@ -49,7 +49,9 @@ INTERNAL size_t density_finish_look(const struct density_look *look);
 // V5: the next group that is meant and has no huge page, but for the newest control; NO_GROUP: none was found. With the
 // lock held.
 INTERNAL size_t density_next_large(void);
-// Nearly all of it is. Without the lock.
+// V5: whether a group is meant. With the lock held.
+INTERNAL bool density_is_large(size_t group);
+// Nearly all of it is touched. Without the lock.
 INTERNAL bool density_is_touched(size_t group);
 
 #endif
