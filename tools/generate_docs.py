@@ -274,13 +274,13 @@ a page costs is measured where the program runs, now and then (`learn/probe.h`):
 | room for blocks that grow by small steps | twice as much where copying them took more than 1/64 of the time, up to their own size again | `policy/headroom.h` |
 | own mappings for blocks above 1 MiB (`big_threshold`), in the next run | from the smallest of their sizes on, where these lie within a doubling and up to eight calls ask for them: then the cache serves each request with each block that was freed | `policy/spread.h` |
 | huge pages from the first page on, in the next run; off by default (part `huge`) | where the heap was dense, had 8 MiB or more, and no more than a sixth of the groups in use was never touched | `learn/next_run.h` |
-| huge pages for groups that are full and touched already; off by default (part `huge`) | one after the other, at once, in a heap of 8 MiB or more, for 1/200 of the time | `policy/budget.h`, `region/collapse.h` |
+| huge pages for groups of large blocks whose pages are all resident, in use or not | a few neighbours at a time, in a heap of 8 MiB or more, for 1/200 of the time; once four groups were, the next run goes on with it from the first (`collapse`), for up to 1/50 | `learn/collapsing.h`, `region/collapse.h` |
 | **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, that memory is worth 2 % of the time at the option `memory_price`, which at its default takes some 160 MiB a thread, and no size has a class of its own; where classes are closed, by the sizes that are seen in their place, so that it is taken back where it gains no more | `policy/tolerance.h` |
 | mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages` | by tournaments of values (ELO), one decision after the other, while the program does what it is about; a game is won by the value with which the whole process takes less processor time, and idle memory, for each byte that it asks for, once the value has settled | `learn/tournament.h`, `policy/elo.h` |
 
-The option `learn_parts` names those that are at work, so that what each gains can be measured alone. Huge pages are learned in mode
+The option `learn_parts` names those that are at work, so that what each gains can be measured alone. Huge pages from the first on are learned in mode
 `research`, or with `learn_parts=default+huge`: they gain 3 % in one program, cost as much or more in others, and nothing the learner sees tells them apart
-([decision 34](decisions/0034-huge-pages-are-not-learned.md)).
+([decision 34](decisions/0034-huge-pages-are-not-learned.md)). Those of what large blocks have touched cost no memory ([decision 40](decisions/0040-huge-pages-for-what-large-blocks-have-touched.md)).
 
 What it gains is measured by `hakmem bench policy`, in pairs of runs against the defaults and against every setting that could be
 made by hand: [programs that do one thing](proof/stationary.md), [programs that change](proof/changing.md) (and by themselves
