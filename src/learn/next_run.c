@@ -17,6 +17,7 @@
 // A heap that got no larger has little to gain from huge pages.
 #define DENSE_LEAST_BYTES (8 * MIB)
 #define SPREAD_WHY "spread"
+#define COLLAPSE_WHY "resident"
 
 static struct {
     size_t most_in_use;
@@ -157,6 +158,14 @@ static void decide_mappings(struct policy_value *row) {
         row->is_given = false;
 }
 
+// What somebody wrote by hand stays.
+static void decide_collapse(struct policy_value *row) {
+    if (collapsing_pays())
+        give_value(row, 1, COLLAPSE_WHY);
+    else if (strcmp(row->evidence.why, COLLAPSE_WHY) == 0)
+        row->is_given = false;
+}
+
 void next_run_decide(struct policy *learned) {
     struct policy_value *huge = &learned->values[DECISION_huge_least], *w_max = &learned->values[DECISION_w_max];
     if (part_learns(PART_huge) && next_run.density_is_known) {
@@ -165,8 +174,8 @@ void next_run_decide(struct policy *learned) {
         else
             huge->is_given = false;
     }
-    if (part_learns(PART_collapse) && collapsing_pays())
-        give_value(&learned->values[DECISION_collapse], 1, "resident");
+    if (part_learns(PART_collapse))
+        decide_collapse(&learned->values[DECISION_collapse]);
     if (part_learns(PART_mappings))
         decide_mappings(&learned->values[DECISION_big_threshold]);
     if (!part_learns(PART_tolerance))

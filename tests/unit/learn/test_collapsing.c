@@ -3,6 +3,7 @@
 
 #include "learn/collapsing.h"
 #include "learn/learn.h"
+#include "learn/next_run.h"
 #include "region/groups.h"
 #include "region/huge.h"
 #include "region/runs.h"
@@ -77,12 +78,36 @@ static void another_life_begins_with_nothing_spent(void *context) {
     MUST(!collapsing_is_due(6) && collapsing_is_due(7));
 }
 
+static const struct policy_value *decide(struct policy *learned) {
+    next_run_decide(learned);
+    return &learned->values[DECISION_collapse];
+}
+
+static void what_was_worth_it_is_left_to_the_next_run(void *context) {
+    static struct policy learned;
+    (void)context;
+    MUST(!decide(&learned)->is_given);
+    fill_groups();
+    for (unsigned turn = 0; turn < GROUPS; turn++)
+        go_on(busy_for_long_ns);
+    MUST(decide(&learned)->is_given == collapsing_pays());
+    if (!collapsing_pays())
+        return; // this kernel can only be told
+    MUST(decide(&learned)->value == 1 && strcmp(decide(&learned)->evidence.why, "resident") == 0);
+    collapsing_begin_life(); // which collapses nothing
+    MUST(!decide(&learned)->is_given);
+    learned.values[DECISION_collapse] = (struct policy_value){.is_given = true, .value = 1};
+    MUST(decide(&learned)->is_given); // somebody wrote it
+}
+
+IN_A_CHILD(what_was_worth_it_is_left_to_the_next_run)
 IN_A_CHILD(a_few_at_once_until_none_is_left)
 IN_A_CHILD(what_was_spent_has_to_be_earned)
 IN_A_CHILD(another_life_begins_with_nothing_spent)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_worth_it_is_left_to_the_next_run),
         cmocka_unit_test(test_a_few_at_once_until_none_is_left),
         cmocka_unit_test(test_what_was_spent_has_to_be_earned),
         cmocka_unit_test(test_another_life_begins_with_nothing_spent),
