@@ -108,23 +108,41 @@ static size_t mapping_round(size_t bytes) {
     return bits_align_up(bytes < SLICE_BYTES ? SLICE_BYTES : bytes, os_facts.page_bytes);
 }
 
+// Room for a block at a multiple of a power of two that is a page or more. What lies behind the block goes back; what
+// lies before stays mapped and untouched, to be one mapping with it.
+static bool map_aligned(size_t align, struct mapping *made) {
+    size_t surplus = align - os_facts.page_bytes;
+    made->start = (uintptr_t)os_map(made->bytes + surplus);
+    if (made->start == 0)
+        return false;
+    made->block = bits_align_up(made->start, align);
+    uintptr_t end = made->start + made->bytes + surplus, behind = made->block + made->bytes;
+    if (end > behind)
+        os_unmap((void *)behind, end - behind);
+    return true;
+}
+
+// All but its end lies in huge pages, if there are any: one that begins just anywhere has up to two fewer. What lies
+// before it goes back: nobody has asked for it, and the cache takes no such mapping.
+static bool map_for_huge_pages(struct mapping *made) {
+    if (made->bytes < GROUP_BYTES || !huge_is_wanted(HUGE_IN_BLOCK, 0) || !map_aligned(GROUP_BYTES, made))
+        return false;
+    if (made->block > made->start)
+        os_unmap((void *)made->start, made->block - made->start);
+    made->start = made->block;
+    return true;
+}
+
 static void *map_block(size_t bytes, size_t align, uintptr_t site) {
     size_t page = os_facts.page_bytes;
-    size_t surplus = align > page ? align - page : 0;
-    void *memory = os_map(bytes + surplus);
-    if (memory == NULL)
+    struct mapping made = {.bytes = bytes, .site = site};
+    bool is_mapped = (align <= page && map_for_huge_pages(&made)) || map_aligned(align > page ? align : page, &made);
+    if (!is_mapped)
         return NULL;
-    uintptr_t start = (uintptr_t)memory;
-    uintptr_t block = bits_align_up(start, align > page ? align : page);
-    // What lies behind the block goes back; what lies before stays mapped and untouched, to be one mapping with it.
-    uintptr_t end = start + bytes + surplus;
-    if (end > block + bytes)
-        os_unmap((void *)(block + bytes), end - block - bytes);
-    huge_tell_block((void *)block, bytes);
-    const struct mapping made = {.block = block, .start = start, .bytes = bytes, .site = site};
+    huge_tell_block((void *)made.block, bytes);
     if (entry_add(&made))
-        return (void *)block;
-    os_unmap(memory, block + bytes - start);
+        return (void *)made.block;
+    os_unmap((void *)made.start, made.block + bytes - made.start);
     return NULL;
 }
 

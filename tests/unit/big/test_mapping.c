@@ -1,7 +1,11 @@
 // Blocks with mappings of their own: found by address, grown, moved and ended, alone and by several threads.
+#include "unit/decide.h"
 #include "unit/unit.h"
 
+#include <sys/resource.h>
+
 #include "base/tuning.h"
+#include "region/huge.h"
 #include "unit/big/mappings.h"
 
 static int start(void **state) {
@@ -108,6 +112,49 @@ static void blocks_are_aligned_as_asked_and_nothing_is_left_behind(void **state)
         assert_false(is_mapped((void *)first, (uintptr_t)block + 2 * MIB + page - first));
         assert_true(SANITIZED || mapped_bytes() == before); // sanitizers map memory of their own
     }
+}
+
+static void begin_with_huge_pages(void *context) {
+    static const size_t sizes[] = {GROUP_BYTES, GROUP_BYTES + 1, 5 * MIB, 40 * MIB};
+    struct mapping found;
+    (void)context;
+    huge_start();
+    mapped_bytes(); // what reading costs is there now
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++) {
+        MUST(mapping_end(mapping_of(sizes[i], 1))); // and the tables for about there
+        size_t before = mapped_bytes();
+        char *block = mapping_of(sizes[i], 1);
+        MUST(mapping_find(block, &found) && found.start == found.block);
+        MUST((uintptr_t)block % GROUP_BYTES == 0 || !huge_is_wanted(HUGE_IN_BLOCK, 0));
+        block[0] = block[sizes[i] - 1] = 1;
+        MUST(SANITIZED || mapped_bytes() == before + found.bytes);
+        MUST(mapping_end(block));
+        MUST(SANITIZED || mapped_bytes() == before);
+    }
+    DECIDE(huge_pages, 0);
+    MUST(mapping_end(mapping_of(5 * MIB, 1)));
+}
+
+static void large_blocks_begin_with_huge_pages(void **state) {
+    (void)state;
+    child_must_succeed(begin_with_huge_pages, NULL);
+}
+
+static void have_no_room_to_align(void *context) {
+    (void)context;
+    huge_start();
+    MUST(mapping_end(mapping_of(8 * MIB, 1)));
+    const struct rlimit limit = {mapped_bytes() + 9 * MIB, mapped_bytes() + 9 * MIB};
+    MUST(SANITIZED || setrlimit(RLIMIT_AS, &limit) == 0);
+    char *block = mapping_of(8 * MIB, 1);
+    MUST(block != NULL);
+    block[8 * MIB - 1] = 1;
+    MUST(mapping_end(block));
+}
+
+static void where_there_is_no_room_to_align_blocks_begin_anywhere(void **state) {
+    (void)state;
+    child_must_succeed(have_no_room_to_align, NULL);
 }
 
 static void what_cannot_be_mapped_is_null(void **state) {
@@ -350,6 +397,8 @@ int main(void) {
         cmocka_unit_test(a_block_is_zeroed_and_all_of_it_usable),
         cmocka_unit_test(an_ended_block_is_gone_and_ends_once),
         cmocka_unit_test(blocks_are_aligned_as_asked_and_nothing_is_left_behind),
+        cmocka_unit_test(large_blocks_begin_with_huge_pages),
+        cmocka_unit_test(where_there_is_no_room_to_align_blocks_begin_anywhere),
         cmocka_unit_test(what_cannot_be_mapped_is_null),
         cmocka_unit_test(a_resized_block_keeps_its_content_and_can_be_found),
         cmocka_unit_test(an_aligned_block_can_be_resized),
