@@ -16,8 +16,6 @@
 
 // A heap that got no larger has little to gain from huge pages.
 #define DENSE_LEAST_BYTES (8 * MIB)
-#define SPREAD_WHY "spread"
-#define COLLAPSE_WHY "resident"
 
 static struct {
     size_t most_in_use;
@@ -144,7 +142,7 @@ static void give_value(struct policy_value *row, size_t value, const char *why) 
 static void decide_mappings(struct policy_value *row) {
     struct spread_seen seen;
     size_t threshold;
-    bool is_others = row->is_given && strcmp(row->evidence.why, SPREAD_WHY) != 0;
+    bool is_others = row->is_given && strcmp(row->evidence.why, "spread") != 0;
     if (is_others || tournament_has_decided(DECISION_big_threshold) || learn_is_pinned(DECISION_big_threshold))
         return;
     for (unsigned i = 0; i < SPREAD_RANGES; i++)
@@ -153,7 +151,7 @@ static void decide_mappings(struct policy_value *row) {
     if (!spread_choose(&seen, &threshold))
         return;
     if (threshold != 0)
-        give_value(row, threshold, SPREAD_WHY);
+        give_value(row, threshold, "spread");
     else
         row->is_given = false;
 }
@@ -161,8 +159,8 @@ static void decide_mappings(struct policy_value *row) {
 // What somebody wrote by hand stays.
 static void decide_collapse(struct policy_value *row) {
     if (collapsing_pays())
-        give_value(row, 1, COLLAPSE_WHY);
-    else if (strcmp(row->evidence.why, COLLAPSE_WHY) == 0)
+        give_value(row, 1, "resident");
+    else if (strcmp(row->evidence.why, "resident") == 0)
         row->is_given = false;
 }
 

@@ -30,6 +30,7 @@ REASONS = {
     "copies": "blocks that grow by small steps were copied so often that room for more steps costs less",
     "dense": "nearly all pages of the heap were touched, and hardly a group used in part alone: huge pages from the first on waste little",
     "resident": "groups of large blocks whose pages were all in memory anyway got huge pages while the program ran: the next run has use for them, too",
+    "spread": "big blocks of a few calls had sizes within a doubling: with mappings of their own each serves the next",
     "slack": "classes used little had part-used slabs and stacks that cost more than rounding up to the next would",
     "tournament": "it won against the other values that were tried in turn while the program ran",
 }
