@@ -120,8 +120,9 @@ def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: st
     if any(not 1 <= one <= rows.SEED_MOST for one in drawn):
         raise fail(f"--seeds {seeds}: from 1 to {rows.SEED_MOST}")
     seed = secrets.randbits(32)
+    chosen = [one.name for one in grid.settings(seed, quick)]
     return {"seed": seed, "seeds": drawn or rows.drawn_seeds(rows.QUICK_SEEDS if quick else rows.SEEDS),
-            "groups": groups, "globs": globs, "grid_kind": grid.value, "grid": [one.name for one in grid.settings(seed, quick)], "pairs": pairs,
+            "groups": groups, "globs": globs, "grid_kind": grid.value, "grid": chosen, "pairs": pairs,
             "traces": [str(file.resolve()) for file in files], "parts": has_parts, "quick": quick}
 
 

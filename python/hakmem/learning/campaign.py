@@ -101,11 +101,9 @@ class Campaign:
         if criteria == 0:
             return 0
         together = self._tasks_of(CHANGING) if task.group == CHANGING else [task]
-        due = [min(len(self.grid), count if rung == 0 else criteria * count)
-               for rung, count in enumerate(halving.rungs_of(len(self.grid)))]
-        rungs = halving.rungs_of(len(self.grid))
-        return sum(count + (len(together) > 1) for rung, count in enumerate(due)
-                   if task in _rows_of_rung(together, rung, rungs[rung]))
+        return sum(min(len(self.grid), count if rung == 0 else criteria * count) + (len(together) > 1)
+                   for rung, count in enumerate(halving.rungs_of(len(self.grid)))
+                   if task in _rows_of_rung(together, rung, count))
 
     def _seconds_of_run(self, task: Task) -> float:
         took = self.store.took

@@ -115,7 +115,8 @@ def _task_of(row: Row, group: str, quick: bool) -> Task:
     def run(allocator: Allocator, _: Path, times: int = 1) -> Run:
         its = replace(short, operations=times * short.operations)
         return runner.run(its, replace(allocator, environment=options | allocator.environment), False)
-    return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES), about_seconds=about * short.operations / row.operations)
+    return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES),
+                about_seconds=about * short.operations / row.operations)
 
 
 def _program_task(program: programs.Subject) -> Task:
