@@ -84,7 +84,11 @@ static void what_is_idle_in_a_group_becomes_huge_with_it(void *context) {
     MUST(groups_find_purgeable(PURGEABLE_EASILY) != NO_SLICE);
     (void)collapse_all();
     MUST(count_huge(first, GROUPS) == GROUPS - 1);
-    MUST(groups_find_purgeable(PURGEABLE_EASILY) == first + GROUPS - 1); // the newest, which is evidence
+    size_t newest = first + GROUPS - 1; // which is evidence
+    bool zeroed;
+    MUST(groups_find_purgeable(PURGEABLE_EASILY) == newest);
+    MUST(runs_take_at(newest * GROUP_SLICES + newest % GROUP_SLICES, 1, &zeroed));
+    MUST(groups_find_purgeable(PURGEABLE_EASILY) == NO_SLICE);
     MUST(runs_purge(0) && count_huge(first, GROUPS) == 0);
 }
 
