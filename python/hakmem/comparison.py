@@ -67,7 +67,7 @@ class Compared:
     name: str
     allocators: list[Allocator]
     runs: int  # counted ones
-    run: Callable[[Allocator], Run]
+    run: Callable[[Allocator, int], Run]  # the number is the round's
     warms_up: bool = True
 
     def turn(self, turn: int) -> list[Allocator]:
@@ -89,7 +89,7 @@ def compare(rows: list[Compared], recorder: Recorder, results: Results,
 
 def _run_once(row: Compared, allocator: Allocator, turn: int, recorder: Recorder, results: Results,
               on_run: Callable[[str, Allocator, int, Run], None]) -> None:
-    made = row.run(allocator)
+    made = row.run(allocator, turn)
     recorder.append({"kind": "run", "row": row.name, "allocator": allocator.name, "turn": turn,
                      "counted": turn > 0 and made.failure is None, "failure": made.failure, "report": made.report})
     if made.failure is not None:

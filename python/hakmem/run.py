@@ -83,7 +83,7 @@ def run(row: Row, allocator: Allocator, quick: bool) -> Run:
     library = str(allocator.library or "")
     if row.workload != "startup" and library:  # startup preloads into the program it starts, not into itself
         variables["LD_PRELOAD"] = library
-    command = [str(workloads.program(row.workload)), *row.command(quick, library)]
+    command = [str(workloads.program(row.workload, row.place)), *row.command(quick, library)]
     process = subprocess.Popen(command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True, errors="replace")
     watch = Watch(process.pid)

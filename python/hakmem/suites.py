@@ -25,6 +25,7 @@ class Row:
     is_core: bool = False  # one of the rows whose geometric means are the figures to reach
     needs_bytes: int = 0  # memory for the greediest allocator, where that is much
     fresh_mebibytes: int = 0  # which it takes from the system while it is timed, where that is much of what it does
+    place: int = 0  # where its program's code lies (workloads.py)
 
     @property
     def is_quick(self) -> bool:

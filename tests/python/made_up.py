@@ -25,13 +25,15 @@ class Program:
 
     def __init__(self, seconds=None, fails=(), scale=1, phases=None):
         self.seconds, self.fails, self.runs, self.stop_after = seconds or {}, fails, [], None
+        self.turns = []
         self.scale, self.phases = scale, phases or {}
 
-    def __call__(self, allocator, folder):
+    def __call__(self, allocator, folder, turn):
         if self.stop_after is not None and len(self.runs) >= self.stop_after:
             raise KeyboardInterrupt
         given = allocator.environment
         self.runs.append((allocator.name, given))
+        self.turns.append((turn, allocator.name))
         if given.get("HAKMEM_MODE") == "research":
             found = "site x+0x10 2097152\n" if "sites" in given["HAKMEM_LEARN_PARTS"] else ""
             Path(given["HAKMEM_POLICY"]).write_text(f"hakmem-policy 1\nprogram x\n{found}end\n")

@@ -94,7 +94,7 @@ def test_records_keep_every_run_and_results_only_good_ones(tmp_path, lookalike):
     compared = [Allocator("hakmem", lookalike), GLIBC]
     recorder = comparison.Recorder(file, compared, {"runs": 2})
     results = comparison.Results()
-    rows = [comparison.Compared(ROW.name, compared, 2, lambda one: run.run(ROW, one, True))]
+    rows = [comparison.Compared(ROW.name, compared, 2, lambda one, turn: run.run(ROW, one, True))]
     comparison.compare(rows, recorder, results, lambda *_: None)
     records = [json.loads(line) for line in file.read_text().splitlines()]
     assert records[0]["kind"] == "comparison" and records[0]["machine"]["glibc"] == peers.glibc().version
@@ -105,15 +105,19 @@ def test_records_keep_every_run_and_results_only_good_ones(tmp_path, lookalike):
 
 
 def test_rounds_go_over_all_rows(tmp_path):
-    made = []
+    made, turns = [], []
+
+    def runner_of(row):
+        return lambda one, turn: run.Run(made.append((row, one.name)) or turns.append(turn) or {})
     allocators = [GLIBC, Allocator("other")]
-    rows = [comparison.Compared("short", allocators, 2, lambda one: run.Run(made.append(("short", one.name)) or {})),
-            comparison.Compared("cold", allocators, 1, lambda one: run.Run(made.append(("cold", one.name)) or {}), warms_up=False)]
+    rows = [comparison.Compared("short", allocators, 2, runner_of("short")),
+            comparison.Compared("cold", allocators, 1, runner_of("cold"), warms_up=False)]
     recorder = comparison.Recorder(tmp_path / "records.jsonl", allocators, {})
     comparison.compare(rows, recorder, comparison.Results(), lambda *_: None)
     first, second = "glibc", "other"
     assert made == [("short", first), ("short", second), ("short", second), ("short", first), ("cold", second), ("cold", first),
                     ("short", first), ("short", second)]
+    assert turns == [0, 0, 1, 1, 1, 1, 2, 2]  # all of a round with their code at the same place
 
 
 def test_rows_have_unique_names_and_the_figures_have_18_rows():

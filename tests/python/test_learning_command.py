@@ -169,12 +169,19 @@ def test_parts_are_run_alone_and_left_out(tmp_path, monkeypatch):
     assert all(given == {"HAKMEM_MODE": "learning", "HAKMEM_LEARN_PARTS": "default+huge"} for given in pairs)
 
 
+def test_settings_of_a_round_are_told_its_number_and_rounds_have_others(tmp_path):
+    program = Program()
+    made(tmp_path, program, [task_of("memory/x", program)]).run()
+    seen = {name: sorted(turn for turn, its in program.turns if its == name) for name in ("default", "learning")}
+    assert seen["default"] == seen["learning"] == list(range(len(seen["default"]))) and len(seen["default"]) > 1
+
+
 def test_what_mode_research_learns_is_learned_by_a_long_run_and_judged_in_short_ones(tmp_path):
     program, long_runs = Program(), []
 
-    def for_long(allocator, folder):
+    def for_long(allocator, folder, turn):
         long_runs.append(allocator.name)
-        return program(allocator, folder)
+        return program(allocator, folder, turn)
     one = made(tmp_path, program, [task_of("stationary/x", program, for_long)], parts=True)
     one.run()
     assert long_runs == ["research-elo", "research-sites"]

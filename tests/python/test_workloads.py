@@ -178,3 +178,23 @@ def test_startup_measures_the_program_it_starts(counting_library):
 def test_bad_arguments_are_refused(name, arguments, named):
     done = run(name, arguments)
     assert done.returncode == 2 and named in done.stderr and done.stdout == ""
+
+
+def build_id(program):
+    notes = subprocess.run(["readelf", "-n", str(program)], capture_output=True, text=True, check=True).stdout
+    return notes.split("Build ID: ")[1].split()[0]
+
+
+def test_code_of_each_place_begins_elsewhere_and_is_one_program_for_what_is_learned():
+    places = [workloads.program("tiers", place) for place in range(workloads.PLACES)]
+    loops = [subprocess.run(["nm", str(program)], capture_output=True, text=True, check=True).stdout for program in places]
+    begins = [int(next(line.split()[0] for line in names.splitlines() if line.endswith(" replace")), 16) for names in loops]
+    assert len({begin % 256 for begin in begins}) == len({begin % 4096 for begin in begins}) == workloads.PLACES
+    assert len({build_id(program) for program in places}) == 1 and {program.name for program in places} == {"tiers"}
+    assert workloads.program("tiers", workloads.PLACES + 3) == places[3]
+    for program in (places[0], places[7]):
+        assert json.loads(subprocess.run([str(program), "8", "64", "400", "1", "5000"], capture_output=True, check=True).stdout)["operations"] == 5000
+
+
+def test_another_program_has_another_build_id():
+    assert build_id(workloads.program("tiers")) != build_id(workloads.program("bulk"))

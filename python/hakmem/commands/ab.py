@@ -89,7 +89,7 @@ def ab(
 def _make_pairs(row: suites.Row, a: Allocator, b: Allocator, pairs: pairing.Pairs, short: bool,
                 recorder: comparison.Recorder) -> bool:
     def timed(allocator: Allocator) -> float:
-        made = runner.run(row, allocator, short)
+        made = runner.run(replace(row, place=len(pairs.logs)), allocator, short)
         recorder.append({"kind": "run", "row": row.name, "allocator": allocator.name, "turn": len(pairs.logs) + 1,
                          "counted": made.failure is None, "failure": made.failure, "report": made.report})
         if made.failure is not None:

@@ -4,7 +4,7 @@ import enum
 import json
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -185,7 +185,7 @@ def _measure(plan: Plan, recorder: comparison.Recorder) -> tuple[comparison.Resu
 
 def _compared(plan: Plan, folder: Path) -> list[comparison.Compared]:
     rows = [comparison.Compared(row.name, plan.allocators_of(row), plan.runs,
-                                lambda one, row=row: runner.run(row, one, plan.quick)) for row in plan.rows]
+                                lambda one, turn, row=row: runner.run(replace(row, place=turn), one, plan.quick)) for row in plan.rows]
     programs = [comparison.Compared(program.row, plan.compared, plan.program_runs,
                                     _runner_of(program, folder / program.name), warms_up=not plan.quick)
                 for program in plan.programs]
@@ -193,7 +193,7 @@ def _compared(plan: Plan, folder: Path) -> list[comparison.Compared]:
 
 
 def _runner_of(program, folder: Path) -> Callable[[Allocator], runner.Run]:
-    def run(allocator: Allocator) -> runner.Run:
+    def run(allocator: Allocator, _: int) -> runner.Run:
         folder.mkdir(exist_ok=True)
         try:
             return runner.Run(program.run(allocator, folder).as_report())

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -78,7 +79,7 @@ def _measure(names: list[str], runs: int, subject) -> dict[str, dict]:
             reports = []
             for turn, one in comparison.order([subject], runs):
                 progress.update(task, advance=1, description=name)
-                made = runner.run(row, one, quick=False)
+                made = runner.run(replace(row, place=turn), one, quick=False)
                 if made.failure is not None:
                     raise fail(f"profile {name} can't be run: {made.failure}")
                 if turn > 0:

@@ -133,7 +133,7 @@ class Campaign:
             allocator = replace(self.library, name=name, environment=self.library.environment | given)
             begun = time.monotonic()
             run = task.run_for_long if for_long else task.run
-            made = run(allocator, self._place(task) / "left")
+            made = run(allocator, self._place(task) / "left", turn)
             self.store.add_run(key, made.report, made.failure, None if for_long else time.monotonic() - begun)
             failure = made.failure
         else:

@@ -33,9 +33,9 @@ class Task:
 
     name: str
     group: str
-    run: Callable[[Allocator, Path], Run]  # in a folder that only this row uses
+    run: Callable[[Allocator, Path, int], Run]  # in a folder that only this row uses; the round's number
     prepare: Callable[[], object]  # compiles what it needs
-    run_for_long: Callable[[Allocator, Path], Run] | None = None  # the same, RESEARCH_TIMES as long
+    run_for_long: Callable[[Allocator, Path, int], Run] | None = None  # the same, RESEARCH_TIMES as long
     one_file: bool = True  # one executable, so that its policy is one file; else a folder
     about_seconds: float = RUN_SECONDS  # of a run, until one was made
 
@@ -112,15 +112,15 @@ def _task_of(row: Row, group: str, quick: bool) -> Task:
     about = PHASES * PHASE_SECONDS if group == CHANGING else RUN_SECONDS
     options = _OPTIONS.get(row.name, {})
 
-    def run(allocator: Allocator, _: Path, times: int = 1) -> Run:
-        its = replace(short, operations=times * short.operations)
+    def run(allocator: Allocator, _: Path, turn: int, times: int = 1) -> Run:
+        its = replace(short, operations=times * short.operations, place=turn)
         return runner.run(its, replace(allocator, environment=options | allocator.environment), False)
     return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES),
                 about_seconds=about * short.operations / row.operations)
 
 
 def _program_task(program: programs.Subject) -> Task:
-    def run(allocator: Allocator, folder: Path) -> Run:
+    def run(allocator: Allocator, folder: Path, _: int) -> Run:
         folder.mkdir(parents=True, exist_ok=True)
         try:
             return Run(program.run(allocator, folder).as_report())
@@ -140,7 +140,7 @@ def _often_enough(files: tuple[Path, ...], calls: int) -> tuple[Path, ...]:
 def _trace_task(files: tuple[Path, ...], quick: bool) -> Task:
     calls = TRACE_CALLS // (QUICK_PARTS if quick else 1)
 
-    def run(allocator: Allocator, _: Path) -> Run:
+    def run(allocator: Allocator, _: Path, __: int) -> Run:
         try:
             report = traces.replay(_often_enough(files, calls), allocator, runner.environment(allocator))
         except TraceFailed as reason:
