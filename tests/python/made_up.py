@@ -54,6 +54,11 @@ class Program:
 GRID = settings.grid_of_axes(thin=True)
 
 
+def learned_before_rounds(campaign):
+    """Rows and settings: not what the rounds themselves learned."""
+    return {(row, setting) for row, setting in campaign.store.learned if not setting.startswith("learned-")}
+
+
 def task_of(name, program, run_for_long=None):
     return Task(name, name.partition("/")[0], program, lambda: None, run_for_long)
 

@@ -9,7 +9,7 @@ from hakmem import policies
 from hakmem.cli import app
 from hakmem.learning import campaign, findings, picture, rows, settings, store, tables
 from hakmem.learning.rows import Task
-from made_up import GRID, Program, answers_of, filled, head, made, task_of
+from made_up import GRID, LEARNED_TEXT, Program, answers_of, filled, head, learned_before_rounds, made, task_of
 from typer.testing import CliRunner
 
 
@@ -33,7 +33,7 @@ def test_a_group_that_asks_nothing_about_fixed_settings_runs_none(tmp_path, grou
     one.run()
     assert one.store.chosen == {f"{group}/x": ["default", "learning", "learned"]}
     assert [name for name, _ in program.runs][0] == "learned" and len(program.runs) == 1 + 4 * 3
-    assert set(one.store.learned) == {(f"{group}/x", "learned")}
+    assert learned_before_rounds(one) == {(f"{group}/x", "learned")}
 
 
 def test_rows_where_nothing_changes_are_screened_by_time_alone(tmp_path):
@@ -73,7 +73,7 @@ def test_settings_reach_the_program(tmp_path):
     program = Program({"stacks=1m": 0.5})
     made(tmp_path, program).run()
     given = dict(program.runs)
-    assert given["default"] == {} and given["learning"] == {"HAKMEM_MODE": "learning"}
+    assert given["default"] == {} and given["learning"].keys() == {"HAKMEM_MODE", "HAKMEM_POLICY"}
     assert list(given["learned"]) == ["HAKMEM_POLICY"] and "thread_bytes" in Path(given["stacks=1m"]["HAKMEM_POLICY"]).read_text()
 
 
@@ -105,7 +105,7 @@ def test_learning_that_was_stopped_is_done_again_from_the_first_file(tmp_path):
     one = made(tmp_path, second, kept=store.read(tmp_path / "runs.jsonl"))
     one.run()
     assert [name for name, _ in second.runs[:3]].count("learned") == 2
-    assert set(one.store.learned) == {("stationary/x", "learned"), ("stationary/x", "hindsight")}
+    assert learned_before_rounds(one) == {("stationary/x", "learned"), ("stationary/x", "hindsight")}
 
 
 def _begun(folder):
@@ -174,6 +174,26 @@ def test_settings_of_a_round_are_told_its_number_and_rounds_have_others(tmp_path
     made(tmp_path, program, [task_of("memory/x", program)]).run()
     seen = {name: sorted(turn for turn, its in program.turns if its == name) for name in ("default", "learning")}
     assert seen["default"] == seen["learning"] == list(range(len(seen["default"]))) and len(seen["default"]) > 1
+
+
+def files_of_learned(program):
+    return [given["HAKMEM_POLICY"] for name, given in program.runs if name == "learned" and "HAKMEM_MODE" not in given]
+
+
+def test_a_round_uses_what_the_round_before_learned(tmp_path):
+    program = Program()
+    one = made(tmp_path, program, [task_of("memory/x", program)])
+    one.run()
+    used = files_of_learned(program)
+    assert len(used) > 1 and all(f"learned-{turn}/" in file for turn, file in enumerate(used[1:])) and "learned-" not in used[0]
+    assert all(one.store.learned["memory/x", f"learned-{turn}"] == {"program.policy": LEARNED_TEXT} for turn in range(len(used)))
+
+
+def test_parts_are_compared_with_the_one_file_that_they_are_of(tmp_path):
+    program = Program()
+    one = made(tmp_path, program, [task_of("memory/x", program)], parts=True)
+    one.run()
+    assert len(set(files_of_learned(program))) == 1 and ("memory/x", "learned-0") not in one.store.learned
 
 
 def test_what_mode_research_learns_is_learned_by_a_long_run_and_judged_in_short_ones(tmp_path):

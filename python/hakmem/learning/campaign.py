@@ -3,6 +3,9 @@ everybody who is left, in random order.
 
 Every run that is in the store already is not made again. A policy that was learned is in the store as text, so that a
 measurement that goes on uses the same.
+
+What a run learns differs from run to run. So a round's learned policy is what the round before learned, and intervals of
+pairs have that in them; but where parts of it are compared, which are all of one file.
 """
 
 import math
@@ -117,10 +120,12 @@ class Campaign:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _variables(self, task: Task, name: str) -> dict[str, str]:
+    def _variables(self, task: Task, stage: str, turn: int, name: str) -> dict[str, str]:
         """A setting that is known runs as it says, also one whose learning run left a file."""
         if (setting := self._known.get(name)) is not None:
             return setting.variables(self._place(task))
+        if name == LEARNED and stage == PAIR and (task.name, _learned_in(turn - 1)) in self.store.learned:
+            name = _learned_in(turn - 1)
         files = self.store.learned[task.name, name]
         return settings.learned_from(name, _written(self._place(task) / name, files, task.one_file))
 
@@ -129,11 +134,15 @@ class Campaign:
         """A run's report, from the store where it is there; None where the run does not count."""
         key = (task.name, stage, turn, name)
         if key not in self.store.runs:
-            given = self._variables(task, name) if variables is None else variables
-            allocator = replace(self.library, name=name, environment=self.library.environment | given)
+            given = self._variables(task, stage, turn, name) if variables is None else variables
+            leaves_file = stage == PAIR and name == LEARNING.name and not self.has_parts
+            learns, to = self._place_to_learn(task) if leaves_file else (None, {})
+            allocator = replace(self.library, name=name, environment=self.library.environment | given | to)
             begun = time.monotonic()
             run = task.run_for_long if for_long else task.run
             made = run(allocator, self._place(task) / "left", turn)
+            if learns is not None and made.failure is None:
+                self.store.add_learned(task.name, _learned_in(turn), _texts(learns))
             self.store.add_run(key, made.report, made.failure, None if for_long else time.monotonic() - begun)
             failure = made.failure
         else:
@@ -273,6 +282,10 @@ def _values(report: Report | None) -> halving.Values | None:
         return None
     peak, mean = report["peak_kib"], report.get("mean_kib") or report["peak_kib"]
     return {TIME: report["seconds"], SPACE: math.sqrt(max(peak, 1) * max(mean, 1))}
+
+
+def _learned_in(turn: int) -> str:
+    return f"{LEARNED}-{turn}"
 
 
 def _texts(folder: Path) -> dict[str, str]:
