@@ -3,12 +3,15 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hakmem import comparison, peers, run, suites
+from hakmem import comparison, peers, run, suites, workloads
 from hakmem.allocator import Allocator
 from hakmem.cli import app
+from hakmem.commands import bench
+from hakmem.learning import rows
 from hakmem.peers import build
 from typer.testing import CliRunner
 
@@ -187,3 +190,13 @@ def test_instructions_are_those_of_one_operation():
     """A counting library's own calls are in it; what the start of a process takes is not."""
     made = run.instructions(ROW, GLIBC)
     assert 50 < made < 1000
+
+
+def test_runs_of_a_round_have_the_workload_at_its_place(tmp_path, monkeypatch):
+    asked, program = [], workloads.program
+    monkeypatch.setattr(workloads, "program", lambda name, place=0: asked.append(place) or program(name, place))
+    assert run.run(replace(ROW, place=5), GLIBC, True).failure is None and asked == [5]
+    plan = bench.Plan([ROW], [], [GLIBC], 1, True)
+    assert bench._compared(plan, tmp_path)[0].run(GLIBC, 7).failure is None and asked == [5, 7]
+    task = next(one for one in rows.all_tasks([1], [], quick=True) if one.name == "memory/bursts/20ms")
+    assert task.run(GLIBC, tmp_path, 9).failure is None and asked == [5, 7, 9]
