@@ -1,11 +1,12 @@
 """hakmem bench policy: what it runs, in which order, what it keeps, how it goes on, and what it says."""
 
 import json
+import lzma
 import re
 from pathlib import Path
 
 import pytest
-from hakmem import policies
+from hakmem import comparison, places, policies
 from hakmem.cli import app
 from hakmem.learning import campaign, findings, picture, rows, settings, store, tables
 from hakmem.learning.rows import Task
@@ -292,7 +293,8 @@ def invoke(*words):
 @pytest.mark.parametrize("words, said", [
     (["--group", "nothing"], "not known"), (["--seeds", "a"], "whole numbers"), (["--seeds", "0"], "from 1 to"),
     (["--rows", "no/such"], "no row matches"), (["--continue", __file__], "not written by hakmem bench policy|not a record"),
-    (["--trace", __file__], "two or more")])
+    (["--trace", __file__], "two or more"), (["--show", __file__], "not a record"),
+    (["--show", __file__, "-o", "x"], "measures nothing"), (["--show", __file__, "--continue", __file__], "measures nothing")])
 def test_it_refuses_what_makes_no_sense(words, said):
     done = invoke(*words)
     assert done.exit_code == 2 and re.search(said, done.output)
@@ -350,3 +352,38 @@ def test_a_group_that_is_done_is_a_line_and_a_log_has_few(made_up_rows, tmp_path
                                                               ("changing", "pair"), ("memory", "learn"), ("memory", "pair"))]
     again = invoke("--continue", str(file))
     assert again.exit_code == 0 and "# Does learning pay?" in (tmp_path / "x.md").read_text()
+
+
+def test_runs_that_are_kept_make_the_same_page_anywhere_packed_or_not(made_up_rows, tmp_path):
+    file, packed = tmp_path / "runs.jsonl", tmp_path / "runs.jsonl.xz"
+    invoke("--quick", "--lib", str(made_up_rows), "-o", str(file), "--report", str(tmp_path / "measured.md"))
+    packed.write_bytes(lzma.compress(file.read_bytes() + b'{"kind'))  # stopped in the middle of a line
+    made_up_rows.unlink()
+    before = packed.read_bytes()
+    for shown in (file, packed):
+        done = invoke("--show", str(shown), "--report", str(tmp_path / "shown.md"))
+        assert done.exit_code == 0, done.output
+        assert (tmp_path / "shown.md").read_text() == (tmp_path / "measured.md").read_text().replace("measured.svg", "shown.svg")
+    assert packed.read_bytes() == before
+    packed.write_bytes(before[:-20])
+    assert invoke("--show", str(packed)).exit_code == 2
+    said = invoke("--continue", str(packed))
+    assert said.exit_code == 2 and "xz -dk" in said.output
+
+
+def test_it_goes_on_with_the_same_library_wherever_it_is(made_up_rows, tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "TREE", tmp_path)
+    monkeypatch.setattr(comparison, "frozen", lambda file: file)
+    file, moved, other = tmp_path / "runs.jsonl", tmp_path / "moved.so", tmp_path / "other.so"
+    other.write_text("another library")
+    invoke("--quick", "--lib", str(made_up_rows), "-o", str(file))
+    assert store.read(file).head["library"] == made_up_rows.name
+    assert invoke("--continue", str(file)).exit_code == 0
+    made_up_rows.rename(moved)
+    monkeypatch.setattr(places, "HAKMEM_LIBRARY", other)
+    for words in ([], ["--lib", str(other)]):
+        said = invoke("--continue", str(file), *words)
+        assert said.exit_code == 2 and "sha256" in said.output
+    assert invoke("--continue", str(file), "--lib", str(moved)).exit_code == 0
+    monkeypatch.setattr(places, "HAKMEM_LIBRARY", moved)
+    assert invoke("--continue", str(file)).exit_code == 0

@@ -71,6 +71,8 @@ def policy(
     go_on: Annotated[Path | None, typer.Option("--continue", metavar="FILE", exists=True, dir_okay=False,
                                                help="Go on with a measurement that was stopped; its rows, grid and pairs are "
                                                     "in the file.")] = None,
+    show: Annotated[Path | None, typer.Option(metavar="FILE", exists=True, dir_okay=False,
+                                              help="Measure nothing: what such a file has, packed (.xz) or not.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE.md", help="Tables as Markdown, and a picture beside them "
                                                                         "(.svg).")] = None,
     list_rows: Annotated[bool, typer.Option("--list", help="Print the rows and stop.")] = False,
@@ -86,7 +88,12 @@ def policy(
         raise fail(f"--group {', '.join(unknown)}: not known; there are {', '.join(rows.GROUPS)}")
     if len(trace or []) == 1:
         raise fail("--trace: two or more are needed, else nothing changes")
+    if show is not None:
+        _show(show, report, as_json, is_alone=go_on is None and keep is None)
+        return
     if go_on is not None:
+        if go_on.suffix == store.PACKED:
+            raise fail(f"{go_on} is packed: xz -dk {go_on}, then --continue {go_on.with_suffix('')}")
         kept = _opened(go_on)
         head = kept.head
     else:
@@ -99,7 +106,7 @@ def policy(
         return
     subject = _library(library, head if go_on else None)
     if go_on is None:
-        head |= {"library": str(subject.library), "sha256": machine.digest(subject.library), "machine": machine.describe(),
+        head |= {"library": _told(subject.library), "sha256": machine.digest(subject.library), "machine": machine.describe(),
                  "quiet": look_at_the_machine(), "rows": [{"name": task.name, "group": task.group} for task in tasks]}
         kept = _begun(keep, head)
     stopped = _measure(tasks, subject, kept)
@@ -143,12 +150,13 @@ def _tasks(head: dict) -> list[Task]:
 
 
 def _library(file: Path | None, head: dict | None) -> Allocator:
-    """That of the beginning, where a measurement goes on."""
+    """That of the beginning, where a measurement goes on; wherever it is now."""
     if head is not None:
-        path = Path(head["library"])
-        if not path.exists() or machine.digest(path) != head["sha256"]:
-            raise fail(f"{path}, which was measured, is not there any more")
-        return Allocator("hakmem", path, is_bar=False)
+        for path in [file] if file is not None else [places.TREE / head["library"], places.HAKMEM_LIBRARY]:
+            if path.exists() and machine.digest(path) == head["sha256"]:
+                return Allocator("hakmem", comparison.frozen(path.resolve()), source=str(path), is_bar=False)
+        said = f"{file} is another library than" if file is not None else "there is no more of"
+        raise fail(f"{said} the one that was measured: {head['library']}, sha256 {head['sha256']}; --lib names it")
     if file is not None:
         return Allocator("hakmem", comparison.frozen(file.resolve()), source=str(file), is_bar=False)
     found = hakmem_library()
@@ -162,6 +170,17 @@ def _opened(file: Path) -> store.Store:
         return store.read(file)
     except store.StoreUnreadable as reason:
         raise fail(str(reason)) from None
+
+
+def _told(library: Path) -> str:
+    """From where the tree is, if it is in there: a file of runs goes from machine to machine."""
+    return str(library.relative_to(places.TREE) if library.is_relative_to(places.TREE) else library)
+
+
+def _show(file: Path, report: Path | None, as_json: bool, is_alone: bool) -> None:
+    if not is_alone:
+        raise fail("--show measures nothing: neither --continue nor -o go with it")
+    _print(_opened(file), report, as_json)
 
 
 def _begun(keep: Path | None, head: dict) -> store.Store:

@@ -1,6 +1,7 @@
 """What a measurement of learning has found so far: JSON lines, written as it goes, so that it can go on where it stopped."""
 
 import json
+import lzma
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from hakmem.learning.judging import Report, Rounds
 
 LEARN, SCREEN, PAIR = "learn", "screen", "pair"  # the stages of a row
+PACKED = ".xz"
 KEPT = ("seconds", "operations", "peak_kib", "mean_kib")  # of a workload's report
 KEPT_OF_PHASES = ("phase_seconds", "phase_kinds")  # where it has such
 Key = tuple[str, str, int, str]  # row, stage, round, setting
@@ -84,10 +86,11 @@ def begin(file: Path, head: dict) -> Store:
 
 
 def read(file: Path) -> Store:
-    """A last line that is cut off is taken away; any other that is no record is an error."""
+    """Packed or not. A last line that is cut off is taken away; any other that is no record is an error."""
+    is_packed = file.suffix == PACKED
     try:
-        text = file.read_text()
-    except (OSError, UnicodeDecodeError) as reason:
+        text = lzma.open(file, "rt").read() if is_packed else file.read_text()
+    except (OSError, UnicodeDecodeError, lzma.LZMAError, EOFError) as reason:
         raise StoreUnreadable(f"{file} can't be read: {reason}") from None
     whole, _, rest = text.rpartition("\n")
     records = []
@@ -98,7 +101,7 @@ def read(file: Path) -> Store:
             raise StoreUnreadable(f"{file}, line {number}: not a record of hakmem bench policy") from None
     if not records or not isinstance(records[0], dict) or records[0].get("kind") != "policy-bench":
         raise StoreUnreadable(f"{file}: not written by hakmem bench policy")
-    if rest:
+    if rest and not is_packed:
         file.write_text(whole + "\n")
     store = Store(file, records[0])
     for record in records[1:]:
