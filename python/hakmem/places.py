@@ -17,3 +17,8 @@ def cache() -> Path:
 
 def peers_cache() -> Path:
     return cache() / "peers"
+
+
+def told(file: Path) -> str:
+    """From where the tree is, if it is in there: for what goes from machine to machine."""
+    return str(file.relative_to(TREE) if file.is_relative_to(TREE) else file)

@@ -97,6 +97,15 @@ def test_a_measurement_that_was_stopped_goes_on_with_the_same(tmp_path, runs):
     assert third.runs == []
 
 
+def test_paths_in_the_tree_are_kept_from_where_the_tree_is(tmp_path):
+    one = _begun(tmp_path / "some")
+    for turn, found in enumerate((places.BUILD / "lib.so", Path("/usr/lib/libc.so.6"), None)):
+        report = {"seconds": 1} | ({"malloc_from": str(found)} if found else {})
+        one.add_run(("stationary/x", store.PAIR, turn, "default"), report, None)
+    kept = [json.loads(line)["malloc_from"] for line in one.file.read_text().splitlines()[1:]]
+    assert kept == ["build/bench/lib.so", "/usr/lib/libc.so.6", None]
+
+
 def test_learning_that_was_stopped_is_done_again_from_the_first_file(tmp_path):
     first = Program()
     first.stop_after = 2

@@ -106,7 +106,7 @@ def policy(
         return
     subject = _library(library, head if go_on else None)
     if go_on is None:
-        head |= {"library": _told(subject.library), "sha256": machine.digest(subject.library), "machine": machine.describe(),
+        head |= {"library": places.told(subject.library), "sha256": machine.digest(subject.library), "machine": machine.describe(),
                  "quiet": look_at_the_machine(), "rows": [{"name": task.name, "group": task.group} for task in tasks]}
         kept = _begun(keep, head)
     stopped = _measure(tasks, subject, kept)
@@ -170,11 +170,6 @@ def _opened(file: Path) -> store.Store:
         return store.read(file)
     except store.StoreUnreadable as reason:
         raise fail(str(reason)) from None
-
-
-def _told(library: Path) -> str:
-    """From where the tree is, if it is in there: a file of runs goes from machine to machine."""
-    return str(library.relative_to(places.TREE) if library.is_relative_to(places.TREE) else library)
 
 
 def _show(file: Path, report: Path | None, as_json: bool, is_alone: bool) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hakmem import places
 from hakmem.learning.judging import Report, Rounds
 
 LEARN, SCREEN, PAIR = "learn", "screen", "pair"  # the stages of a row
@@ -39,7 +40,7 @@ class Store:
         row, stage, turn, setting = key
         proof = report.get("malloc_from") if report else None
         self._append({"kind": "run", "row": row, "stage": stage, "round": turn, "setting": setting, "report": kept,
-                      "failure": failure, "malloc_from": proof, "took": took})
+                      "failure": failure, "malloc_from": proof and places.told(Path(proof)), "took": took})
 
     def _take_run(self, key: Key, report: Report | None, failure: str | None, took: float | None) -> None:
         self.runs[key] = report
