@@ -5,6 +5,7 @@ import json
 import secrets
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -94,7 +95,7 @@ def policy(
     if go_on is not None:
         if go_on.suffix == store.PACKED:
             raise fail(f"{go_on} is packed: xz -dk {go_on}, then --continue {go_on.with_suffix('')}")
-        kept = _opened(go_on)
+        kept = _opened(go_on, store.reopen)
         head = kept.head
     else:
         head = _head(group or [], only or [], grid, pairs or (QUICK_PAIRS if quick else PAIRS), seeds, trace or [], has_parts,
@@ -165,9 +166,9 @@ def _library(file: Path | None, head: dict | None) -> Allocator:
     return found
 
 
-def _opened(file: Path) -> store.Store:
+def _opened(file: Path, by: Callable[[Path], store.Store]) -> store.Store:
     try:
-        return store.read(file)
+        return by(file)
     except store.StoreUnreadable as reason:
         raise fail(str(reason)) from None
 
@@ -175,7 +176,7 @@ def _opened(file: Path) -> store.Store:
 def _show(file: Path, report: Path | None, as_json: bool, is_alone: bool) -> None:
     if not is_alone:
         raise fail("--show measures nothing: neither --continue nor -o go with it")
-    _print(_opened(file), report, as_json)
+    _print(_opened(file, store.read), report, as_json)
 
 
 def _begun(keep: Path | None, head: dict) -> store.Store:

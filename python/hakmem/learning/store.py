@@ -87,13 +87,12 @@ def begin(file: Path, head: dict) -> Store:
 
 
 def read(file: Path) -> Store:
-    """Packed or not. A last line that is cut off is taken away; any other that is no record is an error."""
-    is_packed = file.suffix == PACKED
+    """Packed or not. A last line that is cut off is left out; any other that is no record is an error."""
     try:
-        text = lzma.open(file, "rt").read() if is_packed else file.read_text()
+        text = lzma.open(file, "rt").read() if file.suffix == PACKED else file.read_text()
     except (OSError, UnicodeDecodeError, lzma.LZMAError, EOFError) as reason:
         raise StoreUnreadable(f"{file} can't be read: {reason}") from None
-    whole, _, rest = text.rpartition("\n")
+    whole = text.rpartition("\n")[0]
     records = []
     for number, line in enumerate(whole.split("\n"), start=1):
         try:
@@ -102,8 +101,6 @@ def read(file: Path) -> Store:
             raise StoreUnreadable(f"{file}, line {number}: not a record of hakmem bench policy") from None
     if not records or not isinstance(records[0], dict) or records[0].get("kind") != "policy-bench":
         raise StoreUnreadable(f"{file}: not written by hakmem bench policy")
-    if rest and not is_packed:
-        file.write_text(whole + "\n")
     store = Store(file, records[0])
     for record in records[1:]:
         if record["kind"] == "run":
@@ -113,6 +110,15 @@ def read(file: Path) -> Store:
             store.learned[record["row"], record["setting"]] = record["files"]
         elif record["kind"] == "chosen":
             store.chosen[record["row"]] = record["settings"]
+    return store
+
+
+def reopen(file: Path) -> Store:
+    """To go on: a last line that is cut off is taken away."""
+    store = read(file)
+    whole, _, rest = file.read_text().rpartition("\n")
+    if rest:
+        file.write_text(whole + "\n")
     return store
 
 
