@@ -1,6 +1,7 @@
 """The workload programs do exactly the operations they report, and refuse bad arguments."""
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -198,3 +199,11 @@ def test_code_of_each_place_begins_elsewhere_and_is_one_program_for_what_is_lear
 
 def test_another_program_has_another_build_id():
     assert build_id(workloads.program("tiers")) != build_id(workloads.program("bulk"))
+
+
+def test_another_tree_gives_a_program_the_same_build_id(tmp_path, monkeypatch):
+    """What was learned of it, and the runs that used it, go from machine to machine."""
+    here = build_id(workloads.program("tiers", folder=tmp_path / "here"))
+    shutil.copytree(workloads.WORKLOADS, tmp_path / "tree/workloads")
+    monkeypatch.setattr(workloads, "WORKLOADS", tmp_path / "tree/workloads")
+    assert build_id(workloads.program("tiers", folder=tmp_path / "there")) == here
