@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from hakmem import comparison, places, policies
+from hakmem import comparison, machine, places, policies
 from hakmem.cli import app
 from hakmem.learning import campaign, findings, picture, rows, settings, store, tables
 from hakmem.learning.rows import Task
-from made_up import GRID, LEARNED_TEXT, Program, answers_of, filled, head, learned_before_rounds, made, task_of
+from made_up import GRID, LEARNED_TEXT, MACHINE, Program, answers_of, filled, head, learned_before_rounds, made, task_of
 from typer.testing import CliRunner
 
 
@@ -95,6 +95,38 @@ def test_a_measurement_that_was_stopped_goes_on_with_the_same(tmp_path, runs):
     third = Program()
     made(tmp_path, third, kept=store.reopen(file)).run()
     assert third.runs == []
+
+
+@pytest.mark.parametrize("fails", [(), ("retain=0", "learning")])
+def test_on_another_machine_the_round_that_was_being_run_is_begun_anew(tmp_path, fails):
+    """Stopped after each of its runs: what is compared is made within minutes, on one machine."""
+    def tasks():
+        return [task_of(name, Program(fails=fails)) for name in ("changing/1", "changing/2")]
+    whole = made(tmp_path / "whole", None, tasks(), store.begin(tmp_path / "whole/runs.jsonl", head(tasks(), GRID)))
+    whole.run()
+    lines = whole.store.file.read_text().splitlines(keepends=True)
+    other = dict(MACHINE, cpu="another")
+    for number in range(1, len(lines) + 1):
+        file = tmp_path / f"{number}.jsonl"
+        file.write_text("".join(lines[:number]))
+        kept = store.reopen(file)
+        kept.go_on(other)
+        here = set(kept.runs)
+        assert len(store.read(file).runs) == len(here)
+        one = made(tmp_path, None, tasks(), kept)
+        one.run()
+        for row in ("changing/1", "changing/2"):
+            reports = one.store.rounds(row)
+            assert reports.keys() == set(one.store.chosen[row]) and all(None not in reports[name] for name in reports if name not in fails)
+            assert len(reports["default"]) == 2
+        assert store.read(file).runs == one.store.runs
+        pairs, rounds_here = {key for key in kept.runs if key[1] == store.PAIR}, {key[:3] for key in here}
+        assert all(key in here for key in pairs if key[:3] in rounds_here)  # no round is of both
+        screened = {key[:3] for key in kept.runs if key[1] == store.SCREEN}
+        assert all(key in here for key in kept.runs if key[:3] in screened & rounds_here)
+        assert here == set(kept.runs) or number < len(lines)  # what is whole is not begun anew
+        counts = {machine["cpu"]: runs for machine, runs in one.store.machines()}
+        assert counts == {MACHINE["cpu"]: len(pairs & here), "another": len(pairs - here)}
 
 
 def test_paths_in_the_tree_are_kept_from_where_the_tree_is(tmp_path):
@@ -359,8 +391,20 @@ def test_a_group_that_is_done_is_a_line_and_a_log_has_few(made_up_rows, tmp_path
     logged = re.findall(r"^(\w+, \w+): \d+ of \d+ runs, [\d:]+ left$", done.output, re.MULTILINE)
     assert logged == [f"{group}, {stage}" for group, stage in (("changing", "learn"), ("changing", "screen"),
                                                               ("changing", "pair"), ("memory", "learn"), ("memory", "pair"))]
-    again = invoke("--continue", str(file))
-    assert again.exit_code == 0 and "# Does learning pay?" in (tmp_path / "x.md").read_text()
+
+
+def test_a_page_names_each_machine_that_a_measurement_ran_on(made_up_rows, tmp_path, monkeypatch):
+    file, page = tmp_path / "runs.jsonl", tmp_path / "x.md"
+    assert invoke("--quick", "--lib", str(made_up_rows), "-o", str(file)).exit_code == 0
+    lines = file.read_text().splitlines(keepends=True)
+    pairs = [number for number, line in enumerate(lines) if '"pair"' in line]
+    file.write_text("".join(lines[:pairs[len(pairs) // 2]]))
+    monkeypatch.setattr(machine, "describe", lambda: MACHINE)
+    again = invoke("--continue", str(file), "--report", str(page))
+    assert again.exit_code == 0, again.output
+    told = re.search(r"^Machines: (.*); a processor, 2 processors, Linux 6, glibc 2.36 \((\d+) of the paired runs\);", page.read_text(), re.MULTILINE)
+    counts = [int(told[2]), int(re.search(r"\((\d+) of the paired runs\)", told[1])[1])]
+    assert sum(counts) == len(pairs) and min(counts) > 0
 
 
 def test_runs_that_are_kept_make_the_same_page_anywhere_packed_or_not(made_up_rows, tmp_path):

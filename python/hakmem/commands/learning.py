@@ -110,6 +110,8 @@ def policy(
         head |= {"library": places.told(subject.library), "sha256": machine.digest(subject.library), "machine": machine.describe(),
                  "quiet": look_at_the_machine(), "rows": [{"name": task.name, "group": task.group} for task in tasks]}
         kept = _begun(keep, head)
+    else:
+        kept.go_on(machine.describe())
     stopped = _measure(tasks, subject, kept)
     _print(kept, report, as_json)
     if stopped:

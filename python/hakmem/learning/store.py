@@ -2,7 +2,7 @@
 
 import json
 import lzma
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,7 @@ LEARN, SCREEN, PAIR = "learn", "screen", "pair"  # the stages of a row
 PACKED = ".xz"
 KEPT = ("seconds", "operations", "peak_kib", "mean_kib")  # of a workload's report
 KEPT_OF_PHASES = ("phase_seconds", "phase_kinds")  # where it has such
+KIND = ("cpu", "cores", "glibc")  # of a machine
 Key = tuple[str, str, int, str]  # row, stage, round, setting
 
 
@@ -29,6 +30,9 @@ class Store:
     learned: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # (row, setting): file name, its text
     chosen: dict[str, list[str]] = field(default_factory=dict)  # row: who takes part in the paired runs
     took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # row: whole seconds of its runs
+    went_on: list[dict] = field(default_factory=list)  # the machines on which it did
+    _made_by: dict[Key, int] = field(default_factory=dict)  # how often it had gone on by then
+    _last: Key | None = None  # run
 
     def _append(self, record: dict) -> None:
         with self.file.open("a") as file:
@@ -44,6 +48,8 @@ class Store:
 
     def _take_run(self, key: Key, report: Report | None, failure: str | None, took: float | None) -> None:
         self.runs[key] = report
+        self._made_by[key] = len(self.went_on)
+        self._last = key
         if took is not None:
             self.took[key[0]].append(took)
         if failure is not None:
@@ -56,6 +62,30 @@ class Store:
     def add_chosen(self, row: str, settings: list[str]) -> None:
         self.chosen[row] = settings
         self._append({"kind": "chosen", "row": row, "settings": settings})
+
+    def go_on(self, machine: dict) -> None:
+        """What is compared is made within minutes, on one machine: the round that was being run is begun anew."""
+        self._take_machine(machine)
+        self._append({"kind": "continued", "machine": machine})
+
+    def _take_machine(self, machine: dict) -> None:
+        self.went_on.append(machine)
+        if self._last is None or self._last[1] == LEARN:
+            return
+        begun = [key for key in self.runs if key[:3] == self._last[:3]]
+        row, stage = self._last[:2]
+        missing = set(self.chosen.get(row, [])) - {key[3] for key in begun}
+        if stage == SCREEN or any(not self.has_failed(row, name) for name in missing):
+            for key in begun:
+                del self.runs[key]
+                self.failures.pop(key, None)
+
+    def machines(self) -> list[tuple[dict, int]]:
+        """Each kind that it ran on, and how many of the paired runs it made."""
+        every = [self.head["machine"], *self.went_on]
+        kinds = [tuple(machine.get(name) for name in KIND) for machine in every]
+        made = Counter(kinds[self._made_by[key]] for key in self.runs if key[1] == PAIR)
+        return [(every[kinds.index(kind)], made[kind]) for kind in dict.fromkeys(kinds)]
 
     def has_failed(self, row: str, setting: str) -> bool:
         return any(key[0] == row and key[3] == setting for key in self.failures)
@@ -110,11 +140,13 @@ def read(file: Path) -> Store:
             store.learned[record["row"], record["setting"]] = record["files"]
         elif record["kind"] == "chosen":
             store.chosen[record["row"]] = record["settings"]
+        elif record["kind"] == "continued":
+            store._take_machine(record["machine"])
     return store
 
 
 def reopen(file: Path) -> Store:
-    """To go on: a last line that is cut off is taken away."""
+    """To go on, once `go_on` says where: a last line that is cut off is taken away."""
     store = read(file)
     whole, _, rest = file.read_text().rpartition("\n")
     if rest:

@@ -45,9 +45,7 @@ def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: li
     head = store.head
     rounds = {row["name"]: judging.count_of(store.rounds(row["name"])) for row in store.rows()}
     of_groups = [f"{group} {_span(rounds[row] for row in store.rows_of(group))}" for group in GROUPS if store.rows_of(group)]
-    facts = [f"Machine: {head['machine']['cpu']}, {head['machine']['cores']} processors, Linux {head['machine']['kernel']}, "
-             f"glibc {head['machine']['glibc']}; commit `{(head['machine']['commit'] or 'unknown')[:12]}`, library "
-             f"sha256 `{head['sha256'][:16]}`.",
+    facts = [f"{_machines(store)}; commit `{(head['machine']['commit'] or 'unknown')[:12]}`, library sha256 `{head['sha256'][:16]}`.",
              f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs."]
     if store.rows_of(STATIONARY) or store.rows_of(CHANGING):
         facts.append(f"Fixed settings tried: {len(head['grid'])} ({head['grid_kind']}).")
@@ -58,6 +56,15 @@ def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: li
     text = "\n\n".join(["# Does learning pay?", *facts, f"![what is learned over the defaults, and over the fastest fixed "
                                                         f"setting]({picture})"])
     return text + "\n\n" + "\n".join(as_markdown(table) for table in tables_of(store, made, whole, answers))
+
+
+def _machines(store: Store) -> str:
+    """Of several each with its part: a measurement that takes long goes from one to another."""
+    told = [(f"{one['cpu']}, {one['cores']} processors, Linux {one['kernel']}, glibc {one['glibc']}", runs)
+            for one, runs in store.machines()]
+    if len(told) == 1:
+        return f"Machine: {told[0][0]}"
+    return f"Machines: {'; '.join(f'{machine} ({runs} of the paired runs)' for machine, runs in told)}"
 
 
 def _span(counts: Iterable[int]) -> str:
