@@ -80,8 +80,9 @@ static bool is_of_large_blocks(size_t number) {
 }
 
 // The next group from the cursor on that is meant and has no huge page, but for the newest controls; looks at few.
+// There may be no group at all: all blocks have mappings of their own.
 static size_t next_plain_group(bool (*is_meant)(size_t), unsigned newest) {
-    for (unsigned i = 0; i < DENSITY_OLD_LOOKS; i++) {
+    for (unsigned i = 0; i < DENSITY_OLD_LOOKS && i < group_count; i++) {
         size_t number = old_cursor < group_count ? old_cursor : 0;
         old_cursor = number + 1;
         if (!groups[number].is_huge && is_meant(number) && !is_needed(number, newest))

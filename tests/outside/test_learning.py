@@ -277,6 +277,12 @@ def test_big_blocks_of_like_sizes_get_mappings_of_their_own_in_the_next_run(prel
     assert (json.loads(served.stderr_text)["big_hits"] > 100) == given
 
 
+def test_a_heap_whose_blocks_all_have_mappings_of_their_own_learns_on(preloaded, two_sites, file):
+    file.write_text("hakmem-policy 1\nprogram two_sites\nruns 1\nseconds 1\nbig_threshold 2097152\nend\n")
+    assert preloaded(two_sites, 0.5, 2, 2, HAKMEM_POLICY=str(file), **LEARNS).stderr_text == ""
+    assert "runs 2" in lines_of(file)
+
+
 # --- several processes -------------------------------------------------------------------------------------------------
 
 

@@ -145,6 +145,13 @@ static void where_huge_pages_are_off_none_is(void *context) {
     MUST(collapse_all() == 0 && count_huge(first, GROUPS) == 0);
 }
 
+// All blocks may have mappings of their own, so that no group is there to be looked at.
+static void in_a_heap_without_groups_none_is(void *context) {
+    (void)context;
+    MUST(group_count == 0);
+    MUST(collapse_all() == 0);
+}
+
 // The heap is small: nothing is said before it is dense.
 static void the_kernel_is_told_of_dense_heaps_alone(void *context) {
     (void)context;
@@ -162,6 +169,7 @@ IN_A_CHILD(slabs_of_large_blocks_are_collapsed)
 IN_A_CHILD(slabs_of_small_blocks_stay)
 IN_A_CHILD(the_kernel_is_not_told_of_groups_that_are_not_full)
 IN_A_CHILD(where_huge_pages_are_off_none_is)
+IN_A_CHILD(in_a_heap_without_groups_none_is)
 IN_A_CHILD(the_kernel_is_told_of_dense_heaps_alone)
 
 int main(void) {
@@ -175,6 +183,7 @@ int main(void) {
         cmocka_unit_test(test_slabs_of_small_blocks_stay),
         cmocka_unit_test(test_the_kernel_is_not_told_of_groups_that_are_not_full),
         cmocka_unit_test(test_where_huge_pages_are_off_none_is),
+        cmocka_unit_test(test_in_a_heap_without_groups_none_is),
         cmocka_unit_test(test_the_kernel_is_told_of_dense_heaps_alone),
     };
     return cmocka_run_group_tests(tests, start, NULL);
