@@ -53,11 +53,11 @@ static size_t allocated_bytes(struct model *model) {
     return stats.allocated_bytes;
 }
 
-// A mode that learns may start the library's helper thread.
+// A mode that learns may start the library's helper thread, and so may a policy file.
 static unsigned helpers_most(struct model *model) {
     char mode[16];
     EXPECT(model, hakmem_option_get("mode", mode, sizeof mode) > 0);
-    return strcmp(mode, "learning") == 0 || strcmp(mode, "research") == 0;
+    return strcmp(mode, "learning") == 0 || strcmp(mode, "research") == 0 || getenv("HAKMEM_POLICY") != NULL;
 }
 
 static int run_all(const struct settings *settings) {
