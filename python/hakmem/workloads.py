@@ -32,7 +32,8 @@ def program(name: str, place: int = 0, folder: Path = BUILD) -> Path:
     if target.exists() and target.stat().st_mtime > newest:
         return target
     with tempfile.TemporaryDirectory() as scratch:
-        unseen = [f"-ffile-prefix-map={folder}=." for folder in (scratch, WORKLOADS)]  # the build id is the same on all machines
+        # No path is in what is compiled: the build id is the same on all machines.
+        unseen = [f"-ffile-prefix-map={path}=." for path in (scratch, WORKLOADS)]
         _run(["cc", *FLAGS, *unseen, "-c", *map(str, sources)], Path(scratch))
         _link(name, sorted(Path(scratch).glob("*.o")), folder)
     return target

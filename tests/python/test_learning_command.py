@@ -391,6 +391,8 @@ def test_a_group_that_is_done_is_a_line_and_a_log_has_few(made_up_rows, tmp_path
     logged = re.findall(r"^(\w+, \w+): \d+ of \d+ runs, [\d:]+ left$", done.output, re.MULTILINE)
     assert logged == [f"{group}, {stage}" for group, stage in (("changing", "learn"), ("changing", "screen"),
                                                               ("changing", "pair"), ("memory", "learn"), ("memory", "pair"))]
+    again = invoke("--continue", str(file))
+    assert again.exit_code == 0 and "# Does learning pay?" in (tmp_path / "x.md").read_text()
 
 
 def test_a_page_names_each_machine_that_a_measurement_ran_on(made_up_rows, tmp_path, monkeypatch):
