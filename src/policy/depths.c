@@ -37,9 +37,12 @@ static uint64_t holding_ns(const struct depths_seen *seen, const struct depths *
 }
 
 static bool is_worth_doubling(const struct depth_class *own, uint64_t holding, uint32_t bytes, unsigned depth) {
-    bool is_useless = own->trial == DEPTH_USELESS && own->rate < ANOTHER_RATE * own->useless_rate &&
-                      own->rate > own->useless_rate / ANOTHER_RATE;
-    return !is_useless && depth < STACK_MAX_DEPTH && batches_ns(own->rate, bytes) / 2 > holding;
+    return depth < STACK_MAX_DEPTH && batches_ns(own->rate, bytes) / 2 > holding;
+}
+
+static bool is_useless(const struct depth_class *own) {
+    return own->trial == DEPTH_USELESS && own->rate < ANOTHER_RATE * own->useless_rate &&
+           own->rate > own->useless_rate / ANOTHER_RATE;
 }
 
 // Stacks of small blocks are parked where they are the deepest, and no others (heap/park.c): a class whose batches are
@@ -57,13 +60,18 @@ static unsigned limited(unsigned depth) {
     return depth >= STACK_MAX_DEPTH - 1 ? STACK_MAX_DEPTH : depth;
 }
 
+static unsigned depth_in_force(const struct depths_seen *seen, unsigned class_index, unsigned depth) {
+    unsigned usual = seen->usual != NULL ? seen->usual[class_index] : 0;
+    return depth > usual ? depth : usual;
+}
+
 // A class's next depth.
 static unsigned next_depth(const struct depths_seen *seen, struct depths *state, unsigned class_index, uint32_t rate,
                            unsigned depth) {
     struct depth_class *own = &state->classes[class_index];
     unsigned least = seen->defaults[class_index];
     uint32_t bytes = seen->class_bytes[class_index], before = own->rate;
-    unsigned usual = seen->usual != NULL ? seen->usual[class_index] : 0, in_force = depth > usual ? depth : usual;
+    unsigned in_force = depth_in_force(seen, class_index, depth);
     bool helped = rate <= own->rate - own->rate / HELPED_SHARE;
     bool tried = own->trial == DEPTH_TRIED;
     own->rate = rate;
@@ -73,7 +81,7 @@ static unsigned next_depth(const struct depths_seen *seen, struct depths *state,
         own->useless_rate = before;
         return own->depth_before;
     }
-    if (is_worth_doubling(own, holding_ns(seen, state, in_force, bytes), bytes, in_force)) {
+    if (!is_useless(own) && is_worth_doubling(own, holding_ns(seen, state, in_force, bytes), bytes, in_force)) {
         own->trial = DEPTH_TRIED;
         own->depth_before = (uint8_t)depth;
         return limited(2 * in_force);
@@ -113,8 +121,47 @@ static void choose_budget(const struct depths_seen *seen, const struct depth_bud
 // Ends the trials of classes, as they are.
 static void settle_classes(struct depths *state) {
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
-        if (state->classes[i].trial == DEPTH_TRIED)
+        if (state->classes[i].trial == DEPTH_TRIED || state->classes[i].trial == DEPTH_ALONG)
             state->classes[i].trial = DEPTH_IDLE;
+}
+
+static void decide_depth(struct snapshot *snapshot, unsigned class_index, unsigned depth) {
+    snapshot->depth[class_index] = (uint8_t)depth;
+    snapshot->batch[class_index] = (uint8_t)((depth + 1) / 2);
+}
+
+// Along with the budget: also of classes to which it was of no use without room.
+static unsigned double_along(const struct depths_seen *seen, struct depths *state, const uint32_t *rates,
+                             struct snapshot *snapshot) {
+    unsigned changed = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        struct depth_class *own = &state->classes[i];
+        uint32_t bytes = seen->class_bytes[i];
+        unsigned depth = depth_in_force(seen, i, snapshot->depth[i]);
+        own->rate = rates[i];
+        if (bytes == 0 || !is_worth_doubling(own, holding_ns(seen, state, depth, bytes), bytes, depth))
+            continue;
+        own->trial = DEPTH_ALONG;
+        own->depth_before = snapshot->depth[i];
+        decide_depth(snapshot, i, limited(2 * depth));
+        changed++;
+    }
+    return changed;
+}
+
+static unsigned settle_along(struct depths *state, bool helped, struct snapshot *snapshot) {
+    unsigned changed = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+        struct depth_class *own = &state->classes[i];
+        if (own->trial != DEPTH_ALONG)
+            continue;
+        own->trial = DEPTH_IDLE;
+        if (helped)
+            continue;
+        decide_depth(snapshot, i, own->depth_before);
+        changed++;
+    }
+    return changed;
 }
 
 void depths_settle(struct depths *state) {
@@ -153,7 +200,7 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
                       cost_ns > own->useless_cost_ns / ANOTHER_RATE;
     if (!is_useless && own->doublings < BUDGET_MOST_DOUBLINGS && cost_ns / BUDGET_GAIN_SHARE > held_ns &&
         own->limits_ns >= BUDGET_PATIENCE_NS && seen->cached_bytes < seen->in_use_bytes / BUDGET_CACHED_SHARE &&
-        seen->granted_bytes <= seen->in_use_bytes) {
+        seen->granted_bytes <= own->least_in_use) {
         own->doublings++;
         own->trial = DEPTH_TRIED;
         return true;
@@ -166,6 +213,8 @@ static bool try_budget(const struct depths_seen *seen, struct depth_budget *own,
 static void note_limited(struct depths *state, const struct depths_seen *seen, uint64_t cost_ns, uint64_t elapsed_ns) {
     struct depth_budget *own = &state->budget;
     bool limits = limits_stacks(seen, own, cost_ns, state->denied_ns);
+    if (own->limits_ns == 0 || seen->in_use_bytes < own->least_in_use)
+        own->least_in_use = seen->in_use_bytes;
     own->limits_ns = limits ? own->limits_ns + elapsed_ns : 0;
     if (own->doublings == 0 && !limits)
         return;
@@ -234,14 +283,17 @@ unsigned depths_step(struct depths *state, const struct depths_seen *seen, struc
     cost_ns += state->denied_ns;
     note_limited(state, seen, cost_ns, elapsed);
     bool is_about_budget = try_budget(seen, &state->budget, cost_ns, state->denied_ns, ++state->steps);
-    if (is_about_budget) // what it changed would be credited to them
+    if (is_about_budget && state->budget.trial == DEPTH_TRIED) { // what it changes would be credited to them
         settle_classes(state);
+        changed += double_along(seen, state, rates, snapshot);
+    } else if (is_about_budget) {
+        changed += settle_along(state, state->budget.trial == DEPTH_IDLE, snapshot);
+    }
     for (unsigned i = CLASS_FIRST; i < CLASS_END && !is_about_budget; i++) {
         if (seen->class_bytes[i] == 0 || seen->batches[i] == 0) // nobody uses it
             continue;
         unsigned depth = snapshot->depth[i], next = next_depth(seen, state, i, rates[i], depth);
-        snapshot->depth[i] = (uint8_t)next;
-        snapshot->batch[i] = (uint8_t)((next + 1) / 2);
+        decide_depth(snapshot, i, next);
         changed += next != depth;
     }
     choose_budget(seen, &state->budget, snapshot);

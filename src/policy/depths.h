@@ -6,8 +6,10 @@
 // Where hardly any batch moves, depth goes down again, to the default: what is idle now may be what the program's next
 // phase works with. All classes share one budget, which is doubled by the same rule: on trial, where a quarter of what
 // all batches cost is more than what stacks hold by now; kept where they cost less for it, or classes that found no
-// stack found one and the others moved hardly more, as a faster program does. Where it is spent, so that some class
-// gets no stack at all, what that costs is what each block more than by default costs too.
+// stack found one and the others moved hardly more, as a faster program does. Depths are doubled along with it, and
+// stay or go with it: without room none of them helped, and room helps nobody whose depth stays as it is. Where the
+// budget is spent, so that some class gets no stack at all, what that costs is what each block more than by default
+// costs too.
 #ifndef POLICY_DEPTHS_H
 #define POLICY_DEPTHS_H
 
@@ -17,6 +19,7 @@ enum depth_trial {
     DEPTH_IDLE,
     DEPTH_TRIED,   // doubled at the last step
     DEPTH_USELESS, // doubling did not help
+    DEPTH_ALONG,   // of a class: doubled at the last step, together with the budget
 };
 
 struct depth_class {
@@ -33,8 +36,9 @@ struct depth_budget {
     uint64_t cost_ns;   // of all batches per second, at the last step
     uint64_t denied_ns; // and of those for lack of a stack
     uint64_t useless_cost_ns;
-    uint64_t limits_ns; // for how long it has been what limits stacks, without a break
-    uint8_t trial;      // enum depth_trial
+    uint64_t limits_ns;  // for how long it has been what limits stacks, without a break
+    size_t least_in_use; // of the program's memory, in that time
+    uint8_t trial;       // enum depth_trial
     uint8_t doublings;
 };
 

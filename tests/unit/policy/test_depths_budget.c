@@ -54,20 +54,112 @@ static void a_budget_that_is_too_small_is_doubled(void **state) {
     assert_int_equal(program.snapshot.thread_bytes, 8 * STACK_THREAD_BYTES); // and no further
 }
 
-static void while_the_budget_is_tried_no_depth_is_judged(void **state) {
-    (void)state;
-    begin_class(OTHER, MIB, STACK_MAX_DEPTH);
+// Four steps of a program whose stacks have spent the budget; with the last one more of it is tried.
+static void begin_trial_of_budget(void) {
     program.seen.cached_bytes = 4 * MIB;
     program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
     step(CLASS, 0);
     step(CLASS, 0);
     step(CLASS, 10000);
     assert_int_equal(program.state.classes[CLASS].trial, DEPTH_TRIED);
+    assert_int_equal(depth_of(CLASS), 32);
     program.batches[OTHER] += 20000;
     step(CLASS, 10000);
     assert_int_equal(program.state.budget.trial, DEPTH_TRIED);
-    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_IDLE);
+    assert_int_equal(program.snapshot.thread_bytes, 2 * STACK_THREAD_BYTES);
+}
+
+static void along_with_the_budget_depths_are_tried_and_go(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, 1);
+    begin_trial_of_budget(); // what it does to others says nothing about a depth that is being tried
+    assert_int_equal(depth_of(CLASS), 64);
+    assert_int_equal(depth_of(OTHER), 2);
+    assert_int_equal(program.snapshot.batch[OTHER], 1);
+    program.batches[OTHER] += 20000;
+    assert_int_equal(step(CLASS, 10000), 2);
+    assert_int_equal(program.state.budget.doublings, 0);
     assert_int_equal(depth_of(CLASS), 32);
+    assert_int_equal(depth_of(OTHER), 1);
+    assert_int_equal(program.state.classes[OTHER].trial, DEPTH_IDLE);
+}
+
+static void along_with_the_budget_depths_stay(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, 1);
+    begin_trial_of_budget();
+    program.batches[OTHER] += 10000;
+    assert_int_equal(step(CLASS, 10000), 0);
+    assert_int_equal(program.snapshot.thread_bytes, 2 * STACK_THREAD_BYTES);
+    assert_int_equal(depth_of(CLASS), 64);
+    assert_int_equal(depth_of(OTHER), 2);
+    program.batches[OTHER] += 10000;
+    step(CLASS, 0); // from now on each is judged for itself
+    assert_int_equal(depth_of(OTHER), 4);
+    assert_int_equal(program.state.classes[OTHER].trial, DEPTH_TRIED);
+}
+
+static void a_trial_that_is_broken_off_ends_for_what_goes_along(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, 1);
+    begin_trial_of_budget();
+    depths_settle(&program.state);
+    assert_int_equal(program.state.classes[OTHER].trial, DEPTH_IDLE);
+    assert_int_equal(program.state.classes[CLASS].trial, DEPTH_IDLE);
+}
+
+// What moves too little for its memory, or has the greatest depth there is, has nothing to be tried.
+static void along_with_the_budget_goes_only_what_may_pay(void **state) {
+    (void)state;
+    enum { SLOW = OTHER + 1, DEEPEST = OTHER + 2 };
+    begin_class(OTHER, MIB, 1);
+    begin_class(SLOW, MIB, 1);
+    begin_class(DEEPEST, 32 * KIB, STACK_MAX_DEPTH);
+    program.batches[SLOW] = program.batches[DEEPEST] = 1;
+    begin_trial_of_budget();
+    assert_int_equal(depth_of(SLOW), 1);
+    assert_int_equal(program.state.classes[SLOW].trial, DEPTH_IDLE);
+    assert_int_equal(depth_of(DEEPEST), STACK_MAX_DEPTH);
+}
+
+// A class deeper than there was room for moves as many batches as before.
+static void what_was_of_no_use_without_room_is_tried_with_it(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, 1);
+    program.seen.in_use_bytes = 100 * MIB;
+    program.seen.cached_bytes = 4 * MIB;
+    program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
+    for (unsigned i = 0; i < 3; i++)
+        step(OTHER, 20000);
+    assert_int_equal(program.state.classes[OTHER].trial, DEPTH_USELESS);
+    assert_int_equal(depth_of(OTHER), 1);
+    step(OTHER, 20000);
+    assert_int_equal(depth_of(OTHER), 2);
+    step(OTHER, 10000); // with twice the budget
+    assert_int_equal(program.state.classes[OTHER].trial, DEPTH_IDLE);
+    assert_int_equal(depth_of(OTHER), 2);
+}
+
+// What stacks may hold at most is never more than all that the program has.
+static void a_program_that_has_little_at_times_keeps_its_budget(void **state) {
+    (void)state;
+    begin_class(OTHER, MIB, 1);
+    program.seen.cached_bytes = 2 * MIB;
+    program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
+    for (unsigned i = 0; i < 40; i++) {
+        program.seen.in_use_bytes = i % 7 == 0 ? MIB : 100 * MIB;
+        step(OTHER, 20000);
+        assert_int_equal(program.state.budget.doublings, 0);
+    }
+    program.seen.granted_bytes = MIB; // nothing limits it for a moment, and what was before that is forgotten
+    program.seen.in_use_bytes = MIB;
+    step(OTHER, 20000);
+    program.seen.in_use_bytes = 100 * MIB;
+    program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
+    unsigned steps = 0;
+    for (; program.state.budget.doublings == 0 && steps < 6; steps++)
+        step(OTHER, 20000);
+    assert_true(steps < 6);
 }
 
 static void a_doubled_budget_that_does_not_help_is_taken_back(void **state) {
@@ -220,7 +312,12 @@ int main(void) {
         cmocka_unit_test_setup(the_budget_grows_as_depths_have_grown, begin),
         cmocka_unit_test_setup(the_budget_is_at_most_an_eighth_of_what_is_in_use, begin),
         cmocka_unit_test_setup(a_budget_that_is_too_small_is_doubled, begin),
-        cmocka_unit_test_setup(while_the_budget_is_tried_no_depth_is_judged, begin),
+        cmocka_unit_test_setup(along_with_the_budget_depths_are_tried_and_go, begin),
+        cmocka_unit_test_setup(along_with_the_budget_depths_stay, begin),
+        cmocka_unit_test_setup(a_trial_that_is_broken_off_ends_for_what_goes_along, begin),
+        cmocka_unit_test_setup(along_with_the_budget_goes_only_what_may_pay, begin),
+        cmocka_unit_test_setup(what_was_of_no_use_without_room_is_tried_with_it, begin),
+        cmocka_unit_test_setup(a_program_that_has_little_at_times_keeps_its_budget, begin),
         cmocka_unit_test_setup(a_doubled_budget_that_does_not_help_is_taken_back, begin),
         cmocka_unit_test_setup(a_doubled_budget_goes_with_what_it_was_for, begin),
         cmocka_unit_test_setup(a_budget_that_is_not_used_is_not_doubled, begin),
