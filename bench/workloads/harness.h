@@ -64,17 +64,23 @@ static inline void touch_ends(void *block, size_t bytes) {
     at[bytes - 1] = 1;
 }
 
-// Every page of a block from `from` on and its last byte are written, the first page at `from`, each other one at
-// another line than the page before it. Were it always the first line, all that is written would share one of 64 of the
-// caches' sets, and the time be that of their conflicts (docs/decisions/0038-lines-that-workloads-write.md).
+// A line of each page, by the page's number: the upper bits of its product with 2^64 over the golden ratio (Knuth, "The
+// art of computer programming", volume 3, section 6.4). Were it always the first one, all that is written would share
+// one of 64 of the caches' sets, and the time be that of their conflicts; steps from page to page come back to the same
+// sets where blocks begin at round addresses (docs/decisions/0038-lines-that-workloads-write.md).
+static inline size_t line_of_page(uintptr_t page) {
+    return (size_t)((uint64_t)page * UINT64_C(0x9E3779B97F4A7C15) >> 58) * CACHE_LINE_BYTES;
+}
+
+// Every page of a block from `from` on and its last byte are written, the first page at `from` if its line is before
+// that.
 static inline void touch_pages_from(void *block, size_t from, size_t bytes) {
     volatile char *at = block;
     uintptr_t start = (uintptr_t)block;
-    size_t line = 0;
     for (size_t here = from; here < bytes; here += PAGE_BYTES - (start + here) % PAGE_BYTES) {
-        size_t in_page = (start + here) % PAGE_BYTES, place = here - in_page + line;
+        size_t in_page = (start + here) % PAGE_BYTES, line = line_of_page((start + here) / PAGE_BYTES);
+        size_t place = here - in_page + line;
         at[line < in_page ? here : place < bytes ? place : bytes - 1] = 1;
-        line = (line + 11 * CACHE_LINE_BYTES) % PAGE_BYTES;
     }
     at[bytes - 1] = 1;
 }
