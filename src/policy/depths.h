@@ -6,10 +6,10 @@
 // Where hardly any batch moves, depth goes down again, to the default: what is idle now may be what the program's next
 // phase works with. All classes share one budget, which is doubled by the same rule: on trial, where a quarter of what
 // all batches cost is more than what stacks hold by now; kept where they cost less for it, or classes that found no
-// stack found one and the others moved hardly more, as a faster program does. Depths are doubled along with it, and
-// stay or go with it: without room none of them helped, and room helps nobody whose depth stays as it is. Where the
-// budget is spent, so that some class gets no stack at all, what that costs is what each block more than by default
-// costs too.
+// stack found one and the others moved hardly more, as a faster program does; only where as much was in use all
+// the time that it was wanted. Depths are doubled along with it, and stay or go with it: without room none of them
+// helped, and room helps nobody whose depth stays as it is. Where the budget is spent, so that some class gets no stack
+// at all, what that costs is what each block more than by default costs too.
 #ifndef POLICY_DEPTHS_H
 #define POLICY_DEPTHS_H
 

@@ -28,7 +28,7 @@ static int check(size_t begin, size_t from, size_t bytes) {
         if (written != expected)
             return printf("%zu, %zu, %zu: page %zu is %s\n", begin, from, bytes, page, written ? "written" : "left"), 1;
     }
-    if (lines < (pages < 64 ? pages / 2 : 56))
+    if (lines < (pages < 64 ? pages / 2 : 64))
         return printf("%zu, %zu, %zu: %u lines of %u pages\n", begin, from, bytes, lines, pages), 1;
     return memory[begin + bytes - 1] == 1 ? 0 : (printf("%zu, %zu: the last byte is left\n", begin, bytes), 1);
 }

@@ -56,6 +56,7 @@ static void a_budget_that_is_too_small_is_doubled(void **state) {
 
 // Four steps of a program whose stacks have spent the budget; with the last one more of it is tried.
 static void begin_trial_of_budget(void) {
+    begin_class(OTHER, MIB, 1);
     program.seen.cached_bytes = 4 * MIB;
     program.seen.granted_bytes = STACK_THREAD_BYTES - MIB;
     step(CLASS, 0);
@@ -71,7 +72,6 @@ static void begin_trial_of_budget(void) {
 
 static void along_with_the_budget_depths_are_tried_and_go(void **state) {
     (void)state;
-    begin_class(OTHER, MIB, 1);
     begin_trial_of_budget(); // what it does to others says nothing about a depth that is being tried
     assert_int_equal(depth_of(CLASS), 64);
     assert_int_equal(depth_of(OTHER), 2);
@@ -86,7 +86,6 @@ static void along_with_the_budget_depths_are_tried_and_go(void **state) {
 
 static void along_with_the_budget_depths_stay(void **state) {
     (void)state;
-    begin_class(OTHER, MIB, 1);
     begin_trial_of_budget();
     program.batches[OTHER] += 10000;
     assert_int_equal(step(CLASS, 10000), 0);
@@ -101,7 +100,6 @@ static void along_with_the_budget_depths_stay(void **state) {
 
 static void a_trial_that_is_broken_off_ends_for_what_goes_along(void **state) {
     (void)state;
-    begin_class(OTHER, MIB, 1);
     begin_trial_of_budget();
     depths_settle(&program.state);
     assert_int_equal(program.state.classes[OTHER].trial, DEPTH_IDLE);
@@ -112,7 +110,6 @@ static void a_trial_that_is_broken_off_ends_for_what_goes_along(void **state) {
 static void along_with_the_budget_goes_only_what_may_pay(void **state) {
     (void)state;
     enum { SLOW = OTHER + 1, DEEPEST = OTHER + 2 };
-    begin_class(OTHER, MIB, 1);
     begin_class(SLOW, MIB, 1);
     begin_class(DEEPEST, 32 * KIB, STACK_MAX_DEPTH);
     program.batches[SLOW] = program.batches[DEEPEST] = 1;
