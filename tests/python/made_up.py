@@ -89,5 +89,7 @@ def filled(tmp_path, seconds, memory=None, groups=rows.GROUPS, grid=GRID[:2], ro
 
 
 def answers_of(kept):
+    """By group and subject the verdict about the group's first question."""
     found = findings.of_rows(kept)
-    return {(one.group, one.subject): one.verdict for one in findings.answers(found, findings.of_groups(kept))}
+    return {(one.group, one.subject): one.verdict for one in findings.answers(found, findings.of_groups(kept))
+            if one.question == findings.QUESTIONS[one.group][0].text}

@@ -21,12 +21,12 @@ from pathlib import Path
 from hakmem.allocator import Allocator
 from hakmem.learning import halving, rows, settings
 from hakmem.learning.judging import Report
-from hakmem.learning.rows import CHANGING, STATIONARY, Task
+from hakmem.learning.rows import CHANGING, PROGRAMS, SETTLED, STATIONARY, Task
 from hakmem.learning.settings import DEFAULT, HINDSIGHT, HINDSIGHT_RUNS, LEARNED, LEARNING, Setting
 from hakmem.learning.store import LEARN, PAIR, SCREEN, Store
 
 TIME, SPACE = "time", "memory"  # what the grid is screened by
-CRITERIA = {STATIONARY: (TIME,), CHANGING: (TIME, SPACE)}  # the other groups don't ask about fixed settings
+CRITERIA = {STATIONARY: (TIME,), CHANGING: (TIME, SPACE), PROGRAMS: (TIME,)}  # the other groups don't ask about fixed settings
 ROWS_OF_RUNG = 4  # of those that are screened together; while many settings are left, half as many
 MANY = 40  # settings
 
@@ -226,7 +226,7 @@ class Campaign:
         due = [task for task in tasks if task.name not in self.store.chosen]
         of_all = self._screened(tasks) if due and group == CHANGING else []
         for task in due:
-            fixed = self._screened([task]) if group == STATIONARY else of_all
+            fixed = self._screened([task]) if group in SETTLED else of_all
             names = _always(task) + fixed + (self._parts(task) if self.has_parts else [])
             self.store.add_chosen(task.name, names)
 
@@ -255,15 +255,15 @@ class Campaign:
 
 def _always(task: Task) -> list[str]:
     """Who takes part whatever the screening finds."""
-    return [DEFAULT.name, LEARNING.name, LEARNED, *([HINDSIGHT] if task.group == STATIONARY else [])]
+    return [DEFAULT.name, LEARNING.name, LEARNED, *([HINDSIGHT] if task.group in SETTLED else [])]
 
 
 def _learning_runs(task: Task) -> int:
-    return HINDSIGHT_RUNS if task.group == STATIONARY else 1
+    return HINDSIGHT_RUNS if task.group in SETTLED else 1
 
 
 def _last_learned(task: Task) -> str:
-    return HINDSIGHT if task.group == STATIONARY else LEARNED
+    return HINDSIGHT if task.group in SETTLED else LEARNED
 
 
 def _rows_of_rung(tasks: list[Task], rung: int, settings_left: int) -> list[Task]:

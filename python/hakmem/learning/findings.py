@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hakmem.intervals import Interval
 from hakmem.learning import changing, judging
 from hakmem.learning.judging import Compared, Ratios, Rounds, all_of, any_of, at_least, at_most
-from hakmem.learning.rows import ADVERSARIAL, CHANGING, GROUPS, MEMORY, PROGRAMS, STATIONARY
+from hakmem.learning.rows import ADVERSARIAL, CHANGING, GROUPS, MEMORY, PROGRAMS, SETTLED, STATIONARY
 from hakmem.learning.settings import DEFAULT, HINDSIGHT, LEARNED, LEARNING, PARTS, PARTS_ON, RESEARCHED
 from hakmem.learning.store import Store
 
@@ -82,16 +82,16 @@ def _finding(group: str, row: str, subject: str, reference: str, bound: str, som
 _ASKED = {STATIONARY: [(FASTEST, "near"), (DEFAULT.name, "not worse")],
           CHANGING: [(FASTEST, "pays"), (DEFAULT.name, "pays")], MEMORY: [(DEFAULT.name, "leaner")],
           ADVERSARIAL: [(DEFAULT.name, "not worse"), (DEFAULT.name, "held")],
-          PROGRAMS: [(DEFAULT.name, "no slower")]}
+          PROGRAMS: [(FASTEST, "near"), (DEFAULT.name, "no slower")]}
 # And of all rows together.
-_ASKED_OF_ALL = _ASKED | {PROGRAMS: [(DEFAULT.name, "program")]}
+_ASKED_OF_ALL = _ASKED | {PROGRAMS: [(FASTEST, "near"), (DEFAULT.name, "program")]}
 
 
 def fixed_settings(store: Store, row: str) -> list[str]:
     """Those of a row's paired runs that somebody could have made by hand. Where nothing changes, what several learning runs
     have found counts as such; where the question is whether it is better to learn than to set by hand, it does not."""
     group = next(one["group"] for one in store.rows() if one["name"] == row)
-    others = {DEFAULT.name, *store.head["grid"], *([HINDSIGHT] if group == STATIONARY else [])}
+    others = {DEFAULT.name, *store.head["grid"], *([HINDSIGHT] if group in SETTLED else [])}
     return [name for name in store.chosen.get(row, []) if name in others]
 
 
@@ -185,8 +185,31 @@ def switching(store: Store) -> changing.Switching | None:
 
 
 @dataclass(frozen=True)
+class Question:
+    """Of a group: the bounds that each of its rows is judged by, and those of all of them together."""
+
+    text: str
+    of_rows: tuple[str, ...] = ()
+    of_all: tuple[str, ...] = ()
+
+
+_NEAR_BEST = f"≥ {NEAR_BEST} of the fastest fixed setting's speed"
+QUESTIONS = {
+    STATIONARY: (Question(f"on every row {_NEAR_BEST} and ≥ {NOT_WORSE} of the default's", ("near", "not worse")),),
+    CHANGING: (Question("over all pairs of all rows 10 % faster than the fastest fixed setting and than every other one, or no "
+                        "slower with 10 % less memory", of_all=("pays",)),),
+    MEMORY: (Question("on every row 10 % less peak or mean memory than the default, no slower", ("leaner",)),),
+    ADVERSARIAL: (Question(f"on every row at most 2 % slower than the default; memory bound held: the peak at most "
+                           f"{HELD} of the default's", ("not worse", "held")),),
+    PROGRAMS: (Question("over all programs 3 % faster than the default, or 10 % leaner; none slower beyond noise",
+                        ("no slower",), ("program",)),
+               Question(f"of every program {_NEAR_BEST}", ("near",))),
+}
+
+
+@dataclass(frozen=True)
 class Answer:
-    """A group's verdict, as its question has it."""
+    """To one of a group's questions."""
 
     group: str
     subject: str
@@ -198,35 +221,22 @@ class Answer:
     undecided: int
 
 
-QUESTIONS = {
-    STATIONARY: f"on every row ≥ {NEAR_BEST} of the fastest fixed setting's speed and ≥ {NOT_WORSE} of the default's",
-    CHANGING: "over all pairs of all rows 10 % faster than the fastest fixed setting and than every other one, or no slower "
-              "with 10 % less memory",
-    MEMORY: "on every row 10 % less peak or mean memory than the default, no slower",
-    ADVERSARIAL: f"on every row at most 2 % slower than the default; memory bound held: the peak at most "
-                 f"{HELD} of the default's",
-    PROGRAMS: "over all programs 3 % faster than the default, or 10 % leaner; none slower beyond noise",
-}
-
-
 def answers(rows: list[Finding], groups: list[Finding]) -> list[Answer]:
-    """changing and programs are judged by all rows together, the others by each row."""
-    found = []
-    for group in dict.fromkeys(one.group for one in rows):
-        for subject in SUBJECTS[group]:
-            mine = [one for one in rows if one.group == group and one.subject == subject]
-            by_row = {row: all_of(one.verdict for one in mine if one.row == row) for row in dict.fromkeys(o.row for o in mine)}
-            whole = [one for one in groups if one.group == group and one.subject == subject]
-            if group == CHANGING:
-                verdict = all_of(one.verdict for one in whole)
-            elif group == PROGRAMS:
-                verdict = all_of([*(one.verdict for one in whole), *by_row.values()])
-            else:
-                verdict = all_of(by_row.values())
-            count = [list(by_row.values()).count(one) for one in
-                     (judging.MET, judging.NOT_EXCLUDED, judging.MISSED, judging.UNDECIDED)]
-            found.append(Answer(group, subject, QUESTIONS[group], verdict, *count))
-    return found
+    return [_answer(group, subject, question, [one for one in rows if (one.group, one.subject) == (group, subject)],
+                    [one for one in groups if (one.group, one.subject) == (group, subject)])
+            for group in dict.fromkeys(one.group for one in rows) for subject in SUBJECTS[group]
+            for question in QUESTIONS[group]]
+
+
+def _answer(group: str, subject: str, question: Question, rows: list[Finding], whole: list[Finding]) -> Answer:
+    """Rows are counted whatever the question is judged by."""
+    def asked(some: list[Finding], bounds: tuple[str, ...]) -> list[Finding]:
+        return [one for one in some if one.bound in {BOUNDS[bound][0] for bound in bounds}]
+    mine = asked(rows, question.of_rows or question.of_all)
+    by_row = [all_of(one.verdict for one in mine if one.row == row) for row in dict.fromkeys(one.row for one in mine)]
+    verdict = all_of([*(one.verdict for one in asked(whole, question.of_all)), *(by_row if question.of_rows else ())])
+    count = [by_row.count(one) for one in (judging.MET, judging.NOT_EXCLUDED, judging.MISSED, judging.UNDECIDED)]
+    return Answer(group, subject, question.text, verdict, *count)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from hakmem.traces import TraceFailed
 
 STATIONARY, CHANGING, MEMORY, ADVERSARIAL, PROGRAMS = GROUPS = ("stationary", "changing", "memory", "adversarial",
                                                                 "programs")
+SETTLED = (STATIONARY, PROGRAMS)  # nothing changes from run to run: what several runs have found takes part
 SEEDS, QUICK_SEEDS = 20, 2
 QUICK_PARTS = 5  # of the operations, with --quick
 PHASES, PHASE_WORK, QUICK_PHASE_WORK = 6, 200, 20  # of a changing program
