@@ -292,6 +292,14 @@ def test_real_programs_are_asked_two_things_which_are_answered_apart(tmp_path):
     assert said == {pays: ("met", 2, 0), near: ("missed", 1, 1)}
 
 
+@pytest.mark.parametrize(("group", "is_told"), [(rows.STATIONARY, True), (rows.CHANGING, True), (rows.PROGRAMS, True),
+                                                (rows.MEMORY, False), (rows.ADVERSARIAL, False)])
+def test_a_page_tells_how_many_fixed_settings_were_tried_where_it_is_about_them(tmp_path, group, is_told):
+    page = tables.as_page(filled(tmp_path, {}, groups=(group,), rounds=1), [], [], [], "x.svg")
+    assert ("Fixed settings tried: 2 (axes)." in page) == is_told
+    assert (group in campaign.CRITERIA) == is_told  # and there they are screened
+
+
 def test_fewer_than_forty_pairs_decide_nothing(tmp_path):
     seconds, memory = {"learned": 0.5, "learning": 0.5}, {"learned": 0.5, "learning": 0.5}
     groups = ("stationary", "memory", "adversarial", "programs")

@@ -83,6 +83,7 @@ _ASKED = {STATIONARY: [(FASTEST, "near"), (DEFAULT.name, "not worse")],
           CHANGING: [(FASTEST, "pays"), (DEFAULT.name, "pays")], MEMORY: [(DEFAULT.name, "leaner")],
           ADVERSARIAL: [(DEFAULT.name, "not worse"), (DEFAULT.name, "held")],
           PROGRAMS: [(FASTEST, "near"), (DEFAULT.name, "no slower")]}
+ABOUT_FIXED = tuple(group for group, asked in _ASKED.items() if FASTEST in dict(asked))
 # And of all rows together.
 _ASKED_OF_ALL = _ASKED | {PROGRAMS: [(FASTEST, "near"), (DEFAULT.name, "program")]}
 

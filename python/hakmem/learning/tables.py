@@ -10,7 +10,7 @@ from hakmem.intervals import Interval
 from hakmem.learning import findings, judging, settings
 from hakmem.learning.changing import Switching
 from hakmem.learning.findings import Answer, Compared, Finding
-from hakmem.learning.rows import CHANGING, GROUPS, SETTLED
+from hakmem.learning.rows import CHANGING, GROUPS
 from hakmem.learning.settings import HINDSIGHT, LEARNED
 from hakmem.learning.store import Store, failures_by_row
 from hakmem.tables import as_markdown
@@ -47,7 +47,7 @@ def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: li
     of_groups = [f"{group} {_span(rounds[row] for row in store.rows_of(group))}" for group in GROUPS if store.rows_of(group)]
     facts = [f"{_machines(store)}; commit `{(head['machine']['commit'] or 'unknown')[:12]}`, library sha256 `{head['sha256'][:16]}`.",
              f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs."]
-    if any(map(store.rows_of, (*SETTLED, CHANGING))):
+    if any(map(store.rows_of, findings.ABOUT_FIXED)):
         facts.append(f"Fixed settings tried: {len(head['grid'])} ({head['grid_kind']}).")
     if seeds := [str(seed) for seed in head["seeds"] if f"{CHANGING}/{seed}" in rounds]:
         facts.append(f"Seeds of the changing programs: {', '.join(seeds)}.")
