@@ -286,7 +286,7 @@ What it gains is measured by `hakmem bench policy`, in pairs of runs against the
 made by hand: [programs that do one thing](proof/stationary.md), [programs that change](proof/changing.md) (and by themselves
 [two real ones](proof/traces.md), redis and then python), [programs whose sizes sit badly, and bursts](proof/memory.md), [programs
 that change faster than looks come, bursts that do not return, thousands of call sites](proof/adversarial.md), and
-[real programs](proof/programs.md). What each part gains by itself has two, one of [programs that stay the same](proof/parts.md) and one of [programs that need too much memory](proof/parts_memory.md). Each page says of which commit it is.
+[real programs](proof/programs.md). What each part gains by itself is on two pages, one of [programs that stay the same](proof/parts.md) and one of [programs that need too much memory](proof/parts_memory.md). Each page says of which commit it is.
 
 ## The life cycle
 LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
