@@ -49,8 +49,8 @@ size_t hakmem_usable_size(const void *block);
 // --- The heap --------------------------------------------------------------------------------------------------------
 
 // Gives free memory back to the system, all but about `keep` bytes of it. The calling thread's stacks of free blocks
-// are emptied at once; other threads empty theirs the next time they need or return a batch of blocks. Returns 1 if
-// memory was given back, else 0.
+// are emptied at once; other threads empty theirs the next time they need or return a batch of blocks. What another
+// thread is giving back just then is waited for. Returns 1 if memory was given back, else 0.
 int hakmem_trim(size_t keep);
 
 // What the heap looks like, in bytes where nothing else is said. Exact while no other thread allocates or frees.

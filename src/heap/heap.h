@@ -139,7 +139,8 @@ INTERNAL void heap_fork_child(void);
 INTERNAL void heap_for_each(void (*visit)(struct heap *heap, void *context), void *context);
 // Gives back the big blocks that threads keep. Without locks.
 INTERNAL void heap_give_all_kept(void);
-// Gives back all that can be without waiting for other threads; true if something was.
+// Gives back all that can be without what other threads are in the middle of, but for purges: those it waits for. True
+// if something was.
 INTERNAL bool heap_trim(size_t keep_bytes);
 
 // --- Parts -----------------------------------------------------------------------------------------------------------

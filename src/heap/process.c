@@ -116,6 +116,9 @@ bool heap_trim(size_t keep_bytes) {
     purged = cache_trim(keep_bytes) || purged;
     size_t cached = cache_count().bytes;
     purged = runs_purge(keep_bytes - (cached < keep_bytes ? cached : keep_bytes)) || purged;
+    // What others had begun to purge goes back before the program looks at what it has won.
+    for (unsigned waits = 0; waits < TRIM_WAITS && runs_wait_for_purge();)
+        waits++;
     heap_leave(heap);
     return purged;
 }

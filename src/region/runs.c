@@ -215,15 +215,12 @@ bool runs_are_purged(void) {
     return purging_slices > 0;
 }
 
-// Waits until a purge under way has ended; false where none is.
-static bool wait_for_purge(void) {
+bool runs_wait_for_purge(void) {
     lock_acquire(&runs_lock);
     uint32_t turn = purge_turn;
     bool purging = purging_slices > 0;
     lock_release(&runs_lock);
-    if (purging)
-        os_wait(&purge_turn, turn);
-    return purging;
+    return purging && os_wait_for(&purge_turn, turn, PURGE_PATIENCE_MS);
 }
 
 static bool is_limited(size_t slices) {
@@ -244,7 +241,7 @@ size_t runs_take(size_t slices, size_t align, bool *zeroed) {
             return first;
         if (is_limited(slices))
             return NO_SLICE;
-        if (!runs_grow(align > GROUP_SLICES ? slices + align : slices) && !wait_for_purge())
+        if (!runs_grow(align > GROUP_SLICES ? slices + align : slices) && !runs_wait_for_purge())
             return take_free(slices, align, zeroed);
     }
     return NO_SLICE;

@@ -75,6 +75,8 @@ INTERNAL size_t runs_held_bytes(void);
 INTERNAL bool runs_purge_inside(void *start, size_t bytes);
 // So much of them may be needed again.
 INTERNAL void runs_note_refaulted(size_t bytes);
+// Waits until a purge under way in another thread has ended; false: there is none, or its thread is kept from going on.
+INTERNAL bool runs_wait_for_purge(void);
 // In a fork child: purges that were under way in other threads never end. Their slices are lost.
 INTERNAL void runs_forget_purges(void);
 // Slices are on their way to be purged. With runs_lock held.
