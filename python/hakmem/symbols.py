@@ -61,11 +61,22 @@ class Symbols:
         return None
 
     def _name_at(self, address: int) -> str | None:
+        place = self._place_of(address)
+        return None if place is None else self.functions[place][0]
+
+    def _place_of(self, address: int) -> int | None:
         place = bisect.bisect_right(self.starts, address) - 1
         if place < 0:
             return None
-        name, length = self.functions[place]
-        return name if length == 0 or address < self.starts[place] + length else None
+        length = self.functions[place][1]
+        return place if length == 0 or address < self.starts[place] + length else None
+
+    def same_place_in(self, other: "Symbols", address: int) -> int:
+        """Of a program that was linked twice: the address in the other one. What is in no function lies where it lay."""
+        place = self._place_of(address)
+        begins = {name: start for start, (name, _) in zip(other.starts, other.functions, strict=True)}
+        name = None if place is None else self.functions[place][0]
+        return address if name not in begins else address - self.starts[place] + begins[name]
 
 
 @lru_cache(maxsize=256)

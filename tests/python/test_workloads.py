@@ -197,6 +197,25 @@ def test_code_of_each_place_begins_elsewhere_and_is_one_program_for_what_is_lear
         assert json.loads(subprocess.run([str(program), "8", "64", "400", "1", "5000"], capture_output=True, check=True).stdout)["operations"] == 5000
 
 
+def call_sites(place):
+    """Return addresses of the calls of malloc, in the order of the code."""
+    code = subprocess.run(["objdump", "-d", str(workloads.program("tiers", place))], capture_output=True, text=True, check=True)
+    lines = code.stdout.splitlines()
+    return [int(after.split(":")[0], 16) for line, after in zip(lines, lines[1:], strict=False)
+            if "<malloc@plt>" in line and ("call" in line or "\tbl\t" in line)]
+
+
+def test_a_rule_for_a_call_site_goes_with_the_code():
+    written = "hakmem-policy 1\nprogram tiers\n{}site libother.so+0x2400 2097152\nbig_threshold 524288\nend\n"
+
+    def policy(place):
+        return written.format("".join(f"site tiers+{site:#x} 2097152 windows=54\n" for site in call_sites(place)))
+    assert len(call_sites(0)) > 0 and set(call_sites(0)) != set(call_sites(5))
+    for learned, place in [(0, 5), (5, 0), (3, 18), (7, 7)]:
+        assert workloads.moved("tiers", policy(learned), learned, place) == policy(place)
+    assert workloads.moved("tiers", "hakmem-policy 1\nend\n", 0, 5) == "hakmem-policy 1\nend\n"
+
+
 def test_another_program_has_another_build_id():
     assert build_id(workloads.program("tiers")) != build_id(workloads.program("bulk"))
 

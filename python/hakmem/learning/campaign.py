@@ -124,9 +124,10 @@ class Campaign:
         """A setting that is known runs as it says, also one whose learning run left a file."""
         if (setting := self._known.get(name)) is not None:
             return setting.variables(self._place(task))
+        learned = 0  # the round in which a row's first run learns, and the one of mode research
         if name == LEARNED and stage == PAIR and (task.name, _learned_in(turn - 1)) in self.store.learned:
-            name = _learned_in(turn - 1)
-        files = self.store.learned[task.name, name]
+            name, learned = _learned_in(turn - 1), turn - 1
+        files = {file: task.moved(text, learned, turn) for file, text in self.store.learned[task.name, name].items()}
         return settings.learned_from(name, _written(self._place(task) / name, files, task.one_file))
 
     def _made(self, task: Task, stage: str, turn: int, name: str, variables: dict[str, str] | None = None,

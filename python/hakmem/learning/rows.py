@@ -39,6 +39,8 @@ class Task:
     run_for_long: Callable[[Allocator, Path, int], Run] | None = None  # the same, RESEARCH_TIMES as long
     one_file: bool = True  # one executable, so that its policy is one file; else a folder
     about_seconds: float = RUN_SECONDS  # of a run, until one was made
+    # A policy that one round's run learned, for another round's: the code lies elsewhere.
+    moved: Callable[[str, int, int], str] = lambda policy, learned, turn: policy
 
 
 # Rows of the suites, and by how much more operations a run takes a second or two.
@@ -117,7 +119,7 @@ def _task_of(row: Row, group: str, quick: bool) -> Task:
         its = replace(short, operations=times * short.operations, place=turn)
         return runner.run(its, replace(allocator, environment=options | allocator.environment), False)
     return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES),
-                about_seconds=about * short.operations / row.operations)
+                about_seconds=about * short.operations / row.operations, moved=partial(workloads.moved, row.workload))
 
 
 def _program_task(program: programs.Subject) -> Task:
