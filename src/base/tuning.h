@@ -170,8 +170,10 @@
 #define REFAULT_PATIENCE_SHARE 16
 #define LIMIT_SPARE_SHARE 8 // of a control group's limit so much (1/N) is left for what the allocator does not know of
 #define PURGE_BATCH_RUNS 32 // runs purged per turn outside the lock
-#define PURGE_PATIENCE_MS 1000 // for such a turn of another thread: many times what 32 huge pages take
-#define TRIM_WAITS 16          // turns of other threads that malloc_trim waits for: more than purge at once
+// So long is waited for such a turn of another thread at a time, many times what it takes; and so often by malloc_trim:
+// the turns of more threads than purge at once, or a second or two for one that is kept from ending its own.
+#define PURGE_PATIENCE_MS 100
+#define TRIM_WAITS 16
 #define GROWTH_BYTES MIB    // clean memory taken before growth purges as much: a system call costs a part of its faults
 #define PURGE_SLACK_SHARE 4 // a purge goes this part below the bound, so that purges come in batches
 

@@ -220,7 +220,9 @@ bool runs_wait_for_purge(void) {
     uint32_t turn = purge_turn;
     bool purging = purging_slices > 0;
     lock_release(&runs_lock);
-    return purging && os_wait_for(&purge_turn, turn, PURGE_PATIENCE_MS);
+    if (purging)
+        (void)os_wait_for(&purge_turn, turn, PURGE_PATIENCE_MS);
+    return purging;
 }
 
 static bool is_limited(size_t slices) {

@@ -75,7 +75,7 @@ INTERNAL size_t runs_held_bytes(void);
 INTERNAL bool runs_purge_inside(void *start, size_t bytes);
 // So much of them may be needed again.
 INTERNAL void runs_note_refaulted(size_t bytes);
-// Waits until a purge under way in another thread has ended; false: there is none, or its thread is kept from going on.
+// Waits until a purge under way in another thread has ended, PURGE_PATIENCE_MS at most; false: there is none.
 INTERNAL bool runs_wait_for_purge(void);
 // In a fork child: purges that were under way in other threads never end. Their slices are lost.
 INTERNAL void runs_forget_purges(void);
