@@ -5,13 +5,11 @@ and malloc or free share such a part, a run takes up to a third longer, for any 
 compared over several places have that in their spread, not in their median (docs/decisions/0041)."""
 
 import hashlib
-import re
 import subprocess
 import tempfile
 from pathlib import Path
 
 from hakmem.places import BUILD, WORKLOADS
-from hakmem.symbols import Symbols
 
 SHARED = ["harness.c", "report.c"]
 # -fno-builtin: else the compiler may drop a malloc whose block is freed unused, or merge malloc and memset.
@@ -39,17 +37,6 @@ def program(name: str, place: int = 0, folder: Path = BUILD) -> Path:
         _run(["cc", *FLAGS, *unseen, "-c", *map(str, sources)], Path(scratch))
         _link(name, sorted(Path(scratch).glob("*.o")), folder)
     return target
-
-
-def moved(name: str, policy: str, learned: int, place: int) -> str:
-    """A policy that the workload learned at one place, for it at another: its call sites have other addresses there."""
-    if "\nsite " not in policy:
-        return policy
-    here, there = Symbols(program(name, learned)), Symbols(program(name, place))
-
-    def site(found: re.Match[str]) -> str:
-        return f"{found[1]}{here.same_place_in(there, int(found[2], 16)):#x}"
-    return re.sub(rf"^(site {re.escape(name)}\+)(0x[0-9a-f]+)", site, policy, flags=re.MULTILINE)
 
 
 def _target(name: str, place: int, folder: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hakmem import workloads
+from hakmem.learning import call_sites
 
 # Workload, arguments, operations reported, mallocs and frees made.
 CASES = [
@@ -197,7 +198,7 @@ def test_code_of_each_place_begins_elsewhere_and_is_one_program_for_what_is_lear
         assert json.loads(subprocess.run([str(program), "8", "64", "400", "1", "5000"], capture_output=True, check=True).stdout)["operations"] == 5000
 
 
-def call_sites(place):
+def malloc_calls(place):
     """Return addresses of the calls of malloc, in the order of the code."""
     code = subprocess.run(["objdump", "-d", str(workloads.program("tiers", place))], capture_output=True, text=True, check=True)
     lines = code.stdout.splitlines()
@@ -209,11 +210,11 @@ def test_a_rule_for_a_call_site_goes_with_the_code():
     written = "hakmem-policy 1\nprogram tiers\n{}site libother.so+0x2400 2097152\nbig_threshold 524288\nend\n"
 
     def policy(place):
-        return written.format("".join(f"site tiers+{site:#x} 2097152 windows=54\n" for site in call_sites(place)))
-    assert len(call_sites(0)) > 0 and set(call_sites(0)) != set(call_sites(5))
+        return written.format("".join(f"site tiers+{site:#x} 2097152 windows=54\n" for site in malloc_calls(place)))
+    assert len(malloc_calls(0)) > 0 and set(malloc_calls(0)) != set(malloc_calls(5))
     for learned, place in [(0, 5), (5, 0), (3, 18), (7, 7)]:
-        assert workloads.moved("tiers", policy(learned), learned, place) == policy(place)
-    assert workloads.moved("tiers", "hakmem-policy 1\nend\n", 0, 5) == "hakmem-policy 1\nend\n"
+        assert call_sites.moved("tiers", policy(learned), learned, place) == policy(place)
+    assert call_sites.moved("tiers", "hakmem-policy 1\nend\n", 0, 5) == "hakmem-policy 1\nend\n"
 
 
 def test_another_program_has_another_build_id():

@@ -10,6 +10,7 @@ from pathlib import Path
 from hakmem import programs, suites, traces, workloads
 from hakmem import run as runner
 from hakmem.allocator import Allocator
+from hakmem.learning import call_sites
 from hakmem.programs import ProgramFailed
 from hakmem.run import Run
 from hakmem.suites import Row
@@ -119,7 +120,7 @@ def _task_of(row: Row, group: str, quick: bool) -> Task:
         its = replace(short, operations=times * short.operations, place=turn)
         return runner.run(its, replace(allocator, environment=options | allocator.environment), False)
     return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES),
-                about_seconds=about * short.operations / row.operations, moved=partial(workloads.moved, row.workload))
+                about_seconds=about * short.operations / row.operations, moved=partial(call_sites.moved, row.workload))
 
 
 def _program_task(program: programs.Subject) -> Task:
