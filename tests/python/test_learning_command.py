@@ -3,6 +3,7 @@
 import json
 import lzma
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -238,6 +239,30 @@ def test_parts_are_compared_with_the_one_file_that_they_are_of(tmp_path):
     one = made(tmp_path, program, [task_of("memory/x", program)], parts=True)
     one.run()
     assert len(set(files_of_learned(program))) == 1 and ("memory/x", "learned-0") not in one.store.learned
+
+
+class Reader(Program):
+    """Keeps the policies that it begins with, by setting and round."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = {}
+
+    def __call__(self, allocator, folder, turn):
+        given = allocator.environment
+        if "HAKMEM_POLICY" in given and "HAKMEM_MODE" not in given:
+            self.read[allocator.name, turn] = Path(given["HAKMEM_POLICY"]).read_text()
+        return super().__call__(allocator, folder, turn)
+
+
+@pytest.mark.parametrize("has_parts, name, learned_in", [(False, "learned", [0, 0, 1, 2]), (True, "only-sites", [0, 0, 0, 0])])
+def test_what_was_learned_in_one_round_is_moved_to_the_place_of_another(tmp_path, has_parts, name, learned_in):
+    program = Reader()
+    task = replace(task_of("memory/x", program, program),
+                   moved=lambda text, learned, turn: text.replace("end\n", f"from {learned} to {turn}\nend\n"))
+    made(tmp_path, program, [task], parts=has_parts).run()
+    moves = [program.read[name, turn].splitlines()[-2] for turn in range(4)]
+    assert moves == [f"from {learned} to {turn}" for turn, learned in enumerate(learned_in)]
 
 
 def test_what_mode_research_learns_is_learned_by_a_long_run_and_judged_in_short_ones(tmp_path):
