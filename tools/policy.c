@@ -45,28 +45,37 @@ static int check(char **paths) {
     return status;
 }
 
-static int merge(char **paths) {
-    static struct policy merged, next;
+static int by_time(const void *one, const void *other) {
+    const struct policy *first = one, *second = other;
+    return first->seconds != second->seconds ? (first->seconds < second->seconds) - (first->seconds > second->seconds)
+                                             : (first->runs < second->runs) - (first->runs > second->runs);
+}
+
+// What was learned longest comes first, in whatever order they are named; whose it is says the first one named.
+static int merge(char **paths, size_t count) {
+    struct policy *policies = calloc(count, sizeof *policies);
     struct report report;
-    if (!read_policy(*paths, &merged))
-        return 1;
-    for (paths++; *paths != NULL; paths++) {
-        if (!read_policy(*paths, &next))
-            return 1;
-        policy_merge(&merged, &next);
+    bool good = policies != NULL;
+    for (size_t i = 0; i < count && good; i++)
+        good = read_policy(paths[i], &policies[i]);
+    if (good) {
+        struct policy first = policies[0];
+        qsort(policies, count, sizeof *policies, by_time);
+        memcpy(policies[0].program, first.program, sizeof first.program);
+        memcpy(policies[0].build, first.build, sizeof first.build);
+        for (size_t i = 1; i < count; i++)
+            policy_merge(&policies[0], &policies[i], UINT32_MAX);
+        report_to_descriptor(&report, 1);
+        say_policy(&report, &policies[0]);
+        report_end(&report);
     }
-    report_to_descriptor(&report, 1);
-    say_policy(&report, &merged);
-    report_end(&report);
-    return 0;
+    free(policies);
+    return !good;
 }
 
 static int depth(char **words) {
-    static struct snapshot snapshot;
-    for (; *words != NULL; words++) {
-        snapshot_default_depth(&snapshot, CLASS_FIRST, strtoul(*words, NULL, 10));
-        printf("%u\n", snapshot.depth[CLASS_FIRST]);
-    }
+    for (; *words != NULL; words++)
+        printf("%u\n", snapshot_usual_depth(strtoul(*words, NULL, 10)));
     return 0;
 }
 
@@ -74,7 +83,7 @@ int main(int count, char **words) {
     if (count >= 3 && strcmp(words[1], "check") == 0)
         return check(words + 2);
     if (count >= 3 && strcmp(words[1], "merge") == 0)
-        return merge(words + 2);
+        return merge(words + 2, (size_t)count - 2);
     if (count >= 3 && strcmp(words[1], "depth") == 0)
         return depth(words + 2);
     fprintf(stderr, "usage: policy check FILE... | policy merge FILE... | policy depth BYTES...\n");

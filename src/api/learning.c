@@ -32,10 +32,8 @@ static size_t value_in_force(const struct decision_row *row) {
 }
 
 static bool has_other_depth(unsigned class_index, unsigned *depth) {
-    static struct snapshot usual; // written alike by whoever asks, under registry.statistics_lock
-    snapshot_default_depth(&usual, class_index, class_bytes(class_index));
     *depth = DECIDED(depth[class_index]);
-    return *depth != usual.depth[class_index] && size_class_is_open(class_index);
+    return *depth != snapshot_usual_depth(class_bytes(class_index)) && size_class_is_open(class_index);
 }
 
 static bool is_own(unsigned class_index) {

@@ -24,11 +24,15 @@ void snapshot_default(struct snapshot *snapshot) {
     *snapshot = snapshot_initial;
 }
 
-void snapshot_default_depth(struct snapshot *snapshot, unsigned class_index, size_t bytes) {
+uint32_t snapshot_usual_depth(size_t bytes) {
     bool large = bytes > CLASS_FINE_MAX;
     size_t depth = bytes > 0 ? (large ? STACK_LARGE_CLASS_BYTES : STACK_CLASS_BYTES) / bytes : 0;
     size_t least = large ? 1 : STACK_FINE_LEAST_DEPTH;
-    depth = depth < least ? least : depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth;
+    return (uint32_t)(depth < least ? least : depth > STACK_MAX_DEPTH ? STACK_MAX_DEPTH : depth);
+}
+
+void snapshot_default_depth(struct snapshot *snapshot, unsigned class_index, size_t bytes) {
+    uint32_t depth = snapshot_usual_depth(bytes);
     snapshot->depth[class_index] = (uint8_t)depth;
     snapshot->batch[class_index] = (uint8_t)((depth + 1) / 2);
 }

@@ -56,6 +56,8 @@ ALWAYS_INLINE const struct snapshot *snapshot_now(void) {
 INTERNAL void snapshot_publish(const struct snapshot *snapshot);
 // The defaults of all decisions, without depths.
 INTERNAL void snapshot_default(struct snapshot *snapshot);
+// The default depth of a class of so many bytes.
+INTERNAL uint32_t snapshot_usual_depth(size_t bytes);
 // The default depth and batch of a class of so many bytes; 0: it has no size.
 INTERNAL void snapshot_default_depth(struct snapshot *snapshot, unsigned class_index, size_t bytes);
 

@@ -321,7 +321,7 @@ static void note_what_the_file_said(void *unused) {
     decide_take_policy();
     learned.runs = 1;
     decide_note(seen.now_ns);
-    policy_merge(&file, &learned);
+    policy_merge(&file, &learned, POLICY_FILE_MOST);
     MUST(file.runs == 2 && file.class_count == 1 && file.classes[0].evidence.gain_permille == 75);
     MUST(file.classes[0].evidence.windows == 4); // this run has seen none
     MUST(file.values[DECISION_retain_min].evidence.windows == 4);
