@@ -234,6 +234,8 @@
 // From this size on a block has a mapping of its own; and between which sizes that may lie.
 #define BIG_THRESHOLD_BYTES (32 * MIB)
 #define BIG_LEAST_BYTES (512 * KIB)
+// Least that a call site's rule may make big: a class with such a rule keeps the constant stack.
+#define SITE_LEAST_BYTES (64 * KIB)
 #define BIG_THRESHOLD_MAX_BYTES (32 * MIB)
 // Mappings at a time from which on smaller blocks are runs after all: a quarter of the kernel's vm.max_map_count.
 #define BIG_MAPPINGS_MOST (16 * 1024)

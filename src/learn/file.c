@@ -90,7 +90,7 @@ static enum found read_found(struct policy *policy, struct policy_fault *fault) 
         return FOUND_NOTHING;
     if (policy_parse(file_text, length, policy, fault))
         return FOUND_POLICY;
-    return fault->line > 1 ? FOUND_DAMAGED : FOUND_FOREIGN;
+    return fault->is_foreign ? FOUND_FOREIGN : FOUND_DAMAGED;
 }
 
 // A file that was named may be another program's: that of the parent, or of a child.
@@ -153,7 +153,7 @@ static bool write_merged(const struct policy *policy) {
         return true;
     }
     if (found == FOUND_POLICY && !is_other && is_of_build(&merged, policy))
-        policy_merge(&merged, policy);
+        policy_merge(&merged, policy, POLICY_FILE_MOST);
     else
         merged = *policy;
     report_to_memory(&report, file_text, sizeof file_text);

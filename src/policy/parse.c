@@ -46,6 +46,7 @@ static bool word_number(struct word word, unsigned base, uint64_t *number) {
         char letter = word.start[i];
         unsigned digit = letter >= '0' && letter <= '9'   ? (unsigned)(letter - '0')
                          : letter >= 'a' && letter <= 'f' ? (unsigned)(letter - 'a') + 10
+                         : letter >= 'A' && letter <= 'F' ? (unsigned)(letter - 'A') + 10
                                                           : base;
         if (digit >= base || __builtin_mul_overflow(*number, base, number) ||
             __builtin_add_overflow(*number, digit, number))
@@ -62,10 +63,28 @@ static bool take_number(struct cursor *cursor, uint64_t least, uint64_t most, ui
 
 static bool copy_word(struct cursor *cursor, struct word word, char *text, size_t size) {
     if (word.length == 0 || word.length >= size)
-        return wrong(cursor, "a word is missing or too long", "a name of at most 63 letters");
+        return wrong(cursor, "a word is missing or too long",
+                     size < POLICY_WORD_LENGTH ? "a word of at most 15 letters" : "a name of at most 63 letters");
     memcpy(text, word.start, word.length);
     text[word.length] = '\0';
     return true;
+}
+
+static bool take_end(struct cursor *cursor) {
+    return word_next(cursor).length == 0 || wrong(cursor, "a word too many at the end of the line", "nothing, or #");
+}
+
+// Of a name, which is empty before its line.
+static bool take_name(struct cursor *cursor, char *text, size_t size) {
+    if (text[0] != '\0')
+        return wrong(cursor, "a name stands here for the second time", "one line each");
+    return copy_word(cursor, word_next(cursor), text, size) && take_end(cursor);
+}
+
+static bool take_count(struct cursor *cursor, uint64_t most, uint64_t *number) {
+    if (*number != 0)
+        return wrong(cursor, "a count stands here for the second time", "one line each");
+    return take_number(cursor, 0, most, number) && take_end(cursor);
 }
 
 // The part of a word behind "key=", or none.
@@ -89,11 +108,16 @@ static bool take_evidence(struct cursor *cursor, struct evidence *evidence) {
                  number <= INT32_MAX)
             evidence->gain_permille = is_loss ? -(int32_t)number : (int32_t)number;
         else if (word_after(word, "why=").length == 0)
-            return wrong(cursor, "a word that is not known", "windows=N, gain=N, since=N or why=WORD");
+            return wrong(cursor, "a word that is not known, or its number is out of range",
+                         "windows=N, gain=N, since=N or why=WORD");
         else if (!copy_word(cursor, word_after(word, "why="), evidence->why, sizeof evidence->why))
             return false;
     }
     return true;
+}
+
+static bool wrong_again(struct cursor *cursor) {
+    return wrong(cursor, "a size or call site stands here for the second time", "one line each");
 }
 
 static bool take_class(struct cursor *cursor, struct policy_class *classes, unsigned *count, unsigned most) {
@@ -103,6 +127,9 @@ static bool take_class(struct cursor *cursor, struct policy_class *classes, unsi
     struct policy_class *row = &classes[*count];
     if (!take_number(cursor, BLOCK_ALIGN, CLASS_LARGE_MAX, &bytes))
         return false;
+    for (unsigned i = 0; i < *count; i++)
+        if (classes[i].bytes == bytes)
+            return wrong_again(cursor);
     row->bytes = (uint32_t)bytes;
     ++*count;
     return take_evidence(cursor, &row->evidence);
@@ -114,6 +141,9 @@ static bool take_depth(struct cursor *cursor, struct policy *policy) {
         return wrong(cursor, "too many lines of this kind", "");
     if (!take_number(cursor, BLOCK_ALIGN, CLASS_LARGE_MAX, &bytes) || !take_number(cursor, 1, STACK_MAX_DEPTH, &depth))
         return false;
+    for (unsigned i = 0; i < policy->depth_count; i++)
+        if (policy->depths[i].bytes == bytes)
+            return wrong_again(cursor);
     policy->depths[policy->depth_count++] = (struct policy_depth){(uint32_t)bytes, (uint32_t)depth};
     struct evidence unused = {0};
     return take_evidence(cursor, &unused);
@@ -154,8 +184,11 @@ static bool take_site(struct cursor *cursor, struct policy *policy) {
         return wrong(cursor, "a call site is missing or damaged", wanted);
     module.length--;
     if (!copy_module(cursor, module, site->module, sizeof site->module) ||
-        !take_number(cursor, BLOCK_ALIGN, BIG_THRESHOLD_MAX_BYTES, &bytes))
+        !take_number(cursor, SITE_LEAST_BYTES, BIG_THRESHOLD_MAX_BYTES, &bytes))
         return false;
+    for (unsigned i = 0; i < policy->site_count; i++)
+        if (policy->sites[i].offset == site->offset && strcmp(policy->sites[i].module, site->module) == 0)
+            return wrong_again(cursor);
     site->threshold_bytes = bytes;
     policy->site_count++;
     return take_evidence(cursor, &site->evidence);
@@ -183,13 +216,13 @@ static bool take_line(struct cursor *cursor, struct policy *policy) {
     if (name.length == 0)
         return true;
     if (word_is(name, "program"))
-        return copy_word(cursor, word_next(cursor), policy->program, sizeof policy->program);
+        return take_name(cursor, policy->program, sizeof policy->program);
     if (word_is(name, "build"))
-        return copy_word(cursor, word_next(cursor), policy->build, sizeof policy->build);
+        return take_name(cursor, policy->build, sizeof policy->build);
     if (word_is(name, "runs"))
-        return take_number(cursor, 0, UINT32_MAX, &policy->runs);
+        return take_count(cursor, UINT32_MAX, &policy->runs);
     if (word_is(name, "seconds"))
-        return take_number(cursor, 0, UINT64_MAX, &policy->seconds);
+        return take_count(cursor, UINT64_MAX, &policy->seconds);
     if (word_is(name, "class"))
         return take_class(cursor, policy->classes, &policy->class_count, CLASS_SPARE_COUNT);
     if (word_is(name, "close"))
@@ -203,26 +236,28 @@ static bool take_line(struct cursor *cursor, struct policy *policy) {
 
 static bool take_version(struct cursor *cursor) {
     uint64_t version;
+    cursor->fault->is_foreign = true;
     if (!word_is(word_next(cursor), "hakmem-policy") || !word_number(word_next(cursor), 10, &version))
         return wrong(cursor, "this is no policy file", "hakmem-policy 1 in its first line");
-    return version == POLICY_VERSION ||
-           wrong(cursor, "the file is of another version", "hakmem-policy 1: learn it anew with this release");
+    if (version != POLICY_VERSION)
+        return wrong(cursor, "the file is of another version", "hakmem-policy 1: learn it anew with this release");
+    cursor->fault->is_foreign = false;
+    return take_end(cursor);
 }
 
 bool policy_parse(const char *text, size_t length, struct policy *policy, struct policy_fault *fault) {
     memset(policy, 0, sizeof *policy);
     *fault = (struct policy_fault){.what = "", .wanted = ""};
-    const char *end = text + length;
-    while (text < end) {
-        const char *line_end = memchr(text, '\n', (size_t)(end - text));
-        struct cursor cursor = {text, line_end != NULL ? line_end : end, fault};
+    const char *end = text + length, *line_end = NULL;
+    for (; text < end; text = line_end + (line_end < end)) {
+        line_end = memchr(text, '\n', (size_t)(end - text));
+        line_end = line_end != NULL ? line_end : end;
+        struct cursor cursor = {text, line_end, fault}, first = cursor;
         fault->line++;
-        struct cursor first = cursor;
-        if (fault->line == 1 ? !take_version(&cursor) : word_is(word_next(&first), "end"))
-            return fault->line > 1;
-        if (fault->line > 1 && !take_line(&cursor, policy))
+        if (fault->line > 1 && word_is(word_next(&first), "end"))
+            return take_end(&first);
+        if (fault->line == 1 ? !take_version(&cursor) : !take_line(&cursor, policy))
             return false;
-        text = cursor.end + 1;
     }
     fault->what = length == 0 ? "the file is empty" : "the file ends too early";
     fault->wanted = "a line 'end' behind the last one";

@@ -14,7 +14,8 @@
 //
 // Words are separated by spaces; # begins a comment; a module's name has %20 for a space, and so on. Evidence is
 // optional: in how many windows the decision was compared (windows), what it gained then in thousandths (gain, may be
-// negative), seconds since when it holds (since), and why. A decision that is not there has its default.
+// negative), how many seconds after the program's start it was taken (since), and why. A decision that is not there has
+// its default.
 #ifndef POLICY_POLICY_H
 #define POLICY_POLICY_H
 
@@ -28,7 +29,7 @@
 struct evidence {
     uint32_t windows;
     int32_t gain_permille;
-    uint32_t since_seconds;
+    uint32_t since_seconds; // after the program's start
     char why[16];
 };
 
@@ -72,12 +73,17 @@ struct policy_fault {
     unsigned line; // from 1
     const char *what;
     const char *wanted; // what would be right; may be empty
+    bool is_foreign;    // the first line is not that of a policy of this version
 };
 
 // Reads a policy file's text; false: it is damaged, *fault says where and how, *policy is not to be used.
 INTERNAL bool policy_parse(const char *text, size_t length, struct policy *policy, struct policy_fault *fault);
-// Makes one policy of two, each counting by the time and the runs that it was learned from. Program and build stay.
-INTERNAL void policy_merge(struct policy *into, const struct policy *other);
+// Makes one policy of two, each counting by the time and the runs that it was learned from, up to `most`: numbers go to
+// their mean, the default standing for what is not given; of two choices or call sites that differ the one stays that
+// was learned longer, the other's where both count for the most; classes of both stay. Program and build stay.
+INTERNAL void policy_merge(struct policy *into, const struct policy *other, uint32_t most);
+// What a file counts beside a run: no more than ten minutes, so that a program which changes can still change it.
+#define POLICY_FILE_MOST 600
 // Puts what is decided by numbers into a snapshot.
 INTERNAL void policy_apply(const struct policy *policy, struct snapshot *snapshot);
 

@@ -113,10 +113,15 @@ static struct evidence any_evidence(struct random *random) {
     return evidence;
 }
 
+// None twice.
+static uint32_t any_size(struct random *random, unsigned i) {
+    uint32_t step = CLASS_LARGE_MAX / CLASS_END;
+    return (uint32_t)any_number(random, i == 0 ? BLOCK_ALIGN : i * step, (i + 1) * step - 1);
+}
+
 static void any_classes(struct random *random, struct policy_class *classes, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        classes[i] =
-            (struct policy_class){(uint32_t)any_number(random, BLOCK_ALIGN, CLASS_LARGE_MAX), any_evidence(random)};
+        classes[i] = (struct policy_class){any_size(random, i), any_evidence(random)};
 }
 
 static void any_policy(struct random *random) {
@@ -135,14 +140,13 @@ static void any_policy(struct random *random) {
     any_classes(random, said.closed, said.closed_count);
     said.depth_count = (unsigned)any_number(random, 0, POLICY_DEPTHS_MOST);
     for (unsigned i = 0; i < said.depth_count; i++)
-        said.depths[i] = (struct policy_depth){(uint32_t)any_number(random, BLOCK_ALIGN, CLASS_LARGE_MAX),
-                                               (uint32_t)any_number(random, 1, STACK_MAX_DEPTH)};
+        said.depths[i] = (struct policy_depth){any_size(random, i), (uint32_t)any_number(random, 1, STACK_MAX_DEPTH)};
     said.site_count = (unsigned)any_number(random, 0, POLICY_SITES_MOST);
     for (unsigned i = 0; i < said.site_count; i++) {
         struct policy_site *site = &said.sites[i];
         any_word(random, site->module, sizeof site->module);
-        site->offset = any_number(random, 0, UINT64_MAX - 1);
-        site->threshold_bytes = any_number(random, BLOCK_ALIGN, BIG_THRESHOLD_MAX_BYTES);
+        site->offset = any_number(random, 0, UINT64_MAX / 1024) * 1024 + i; // none twice
+        site->threshold_bytes = any_number(random, SITE_LEAST_BYTES, BIG_THRESHOLD_MAX_BYTES);
         site->evidence = any_evidence(random);
     }
 }
@@ -164,7 +168,7 @@ static void what_was_merged_is_heard_too(void **state) {
         any_policy(&random);
         first = said;
         any_policy(&random);
-        policy_merge(&first, &said);
+        policy_merge(&first, &said, POLICY_FILE_MOST);
         say(&first);
         hear();
     }
@@ -180,14 +184,15 @@ static void the_longest_policy_fits_a_file(void **state) {
     for (unsigned i = 0; i < DECISION_COUNT; i++)
         said.values[i] = (struct policy_value){true, decision_rows[i].most, long_evidence};
     for (said.class_count = 0; said.class_count < CLASS_SPARE_COUNT; said.class_count++)
-        said.classes[said.class_count] = (struct policy_class){CLASS_LARGE_MAX, long_evidence};
+        said.classes[said.class_count] = (struct policy_class){CLASS_LARGE_MAX - said.class_count, long_evidence};
     for (said.closed_count = 0; said.closed_count < CLASS_COUNT; said.closed_count++)
-        said.closed[said.closed_count] = (struct policy_class){CLASS_LARGE_MAX, long_evidence};
+        said.closed[said.closed_count] = (struct policy_class){CLASS_LARGE_MAX - said.closed_count, long_evidence};
     for (said.depth_count = 0; said.depth_count < POLICY_DEPTHS_MOST; said.depth_count++)
-        said.depths[said.depth_count] = (struct policy_depth){CLASS_LARGE_MAX, STACK_MAX_DEPTH};
+        said.depths[said.depth_count] = (struct policy_depth){CLASS_LARGE_MAX - said.depth_count, STACK_MAX_DEPTH};
     for (; said.site_count < POLICY_SITES_MOST; said.site_count++) {
         struct policy_site *site = &said.sites[said.site_count];
-        *site = (struct policy_site){.offset = UINT64_MAX, .threshold_bytes = BIG_THRESHOLD_MAX_BYTES};
+        *site =
+            (struct policy_site){.offset = UINT64_MAX - said.site_count, .threshold_bytes = BIG_THRESHOLD_MAX_BYTES};
         memset(site->module, '%', sizeof site->module - 1);
         site->evidence = long_evidence;
     }

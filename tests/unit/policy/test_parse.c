@@ -62,10 +62,8 @@ static void space_and_comments_mean_nothing(void **state) {
     (void)state;
     assert_true(parse("hakmem-policy\t1\r\n\n  # nothing\r\n \truns \t 7#seven\r\n\r\nend # and then\nwhat ever\n"));
     assert_int_equal(policy.runs, 7);
-    assert_true(parse(FIRST "program python\nprogram sh\nend\n"));
-    assert_string_equal(policy.program, "sh"); // the last one counts
-    assert_true(parse(FIRST "end"));           // no newline
-    assert_true(parse(FIRST "site libstdc++.so.6+0xffffffffffffffff 4096\nend\n"));
+    assert_true(parse(FIRST "end")); // no newline
+    assert_true(parse(FIRST "site libstdc++.so.6+0xFFFFffffffffffff 65536\nend\n"));
     assert_string_equal(policy.sites[0].module, "libstdc++.so.6");
     assert_true(policy.sites[0].offset == UINT64_MAX);
 }
@@ -93,7 +91,18 @@ static const struct damage damages[] = {
     {"hakmem-policy 0\nend\n", 1, "another version"},
     {"hakmem-policy 2\nend\n", 1, "another version"},
     {FIRST, 1, "too early"},
-    {FIRST "runs 3\nruns 4\n", 3, "too early"},
+    {FIRST "runs 3\n", 2, "too early"},
+    {FIRST "runs 3\nruns 4\nend\n", 3, "second time"},
+    {FIRST "program python\nprogram sh\nend\n", 3, "second time"},
+    {FIRST "program python sh\nend\n", 2, "too many"},
+    {FIRST "runs 3 4\nend\n", 2, "too many"},
+    {FIRST "end of it\n", 2, "too many"},
+    {"hakmem-policy 1 2\nend\n", 1, "too many"},
+    {FIRST "depth 4096 3\ndepth 4096 5\nend\n", 3, "second time"},
+    {FIRST "class 1040\nclass 1040\nend\n", 3, "second time"},
+    {FIRST "close 1040\nclose 1040\nend\n", 3, "second time"},
+    {FIRST "site a+0x1 65536\nsite a+0x1 65537\nend\n", 3, "second time"},
+    {FIRST "site a+0x1 65535\nend\n", 2, "number"},
     {FIRST "runs 3\nendless 4\nend\n", 3, "begins the line"},
     {FIRST "retain_minimum 4\nend\n", 2, "begins the line"},
     {FIRST "retain 4\nend\n", 2, "begins the line"},
@@ -125,16 +134,16 @@ static const struct damage damages[] = {
     {FIRST "program\nend\n", 2, "missing"},
     {FIRST "program " WORD_63 "l\nend\n", 2, "too long"},
     {FIRST "build " WORD_63 "l\nend\n", 2, "too long"},
-    {FIRST "site " WORD_63 "l+0x10 4096\nend\n", 2, "too long"},
-    {FIRST "site " WORD_63 "%20+0x10 4096\nend\n", 2, "too long"},
-    {FIRST "site a%00b+0x10 4096\nend\n", 2, "damaged"},
-    {FIRST "site b%00+0x10 4096\nend\n", 2, "damaged"},
+    {FIRST "site " WORD_63 "l+0x10 65536\nend\n", 2, "too long"},
+    {FIRST "site " WORD_63 "%20+0x10 65536\nend\n", 2, "too long"},
+    {FIRST "site a%00b+0x10 65536\nend\n", 2, "damaged"},
+    {FIRST "site b%00+0x10 65536\nend\n", 2, "damaged"},
     {FIRST "site\nend\n", 2, "call site"},
-    {FIRST "site +0x10 4096\nend\n", 2, "call site"},
-    {FIRST "site libc.so.6 4096\nend\n", 2, "call site"},
-    {FIRST "site libc.so.6+10 4096\nend\n", 2, "call site"},
-    {FIRST "site libc.so.6+0x 4096\nend\n", 2, "call site"},
-    {FIRST "site libc.so.6+0x10000000000000000 4096\nend\n", 2, "call site"},
+    {FIRST "site +0x10 65536\nend\n", 2, "call site"},
+    {FIRST "site libc.so.6 65536\nend\n", 2, "call site"},
+    {FIRST "site libc.so.6+10 65536\nend\n", 2, "call site"},
+    {FIRST "site libc.so.6+0x 65536\nend\n", 2, "call site"},
+    {FIRST "site libc.so.6+0x10000000000000000 65536\nend\n", 2, "call site"},
     {FIRST "site libc.so.6+0x10\nend\n", 2, "number"},
 };
 
@@ -150,7 +159,7 @@ static void damage_is_refused_with_its_place(void **state) {
 
 static void words_may_be_so_long(void **state) {
     (void)state;
-    assert_true(parse(FIRST "program " WORD_63 "\nbuild " WORD_63 "\nsite " WORD_63 "+0x10 4096 why=fifteen_letters\n"
+    assert_true(parse(FIRST "program " WORD_63 "\nbuild " WORD_63 "\nsite " WORD_63 "+0x10 65536 why=fifteen_letters\n"
                             "end\n"));
     assert_string_equal(policy.program, WORD_63);
     assert_string_equal(policy.build, WORD_63);
@@ -181,7 +190,7 @@ static bool accepts_lines(const char *line, unsigned count) {
     static char text[16 * 1024];
     strcpy(text, FIRST);
     for (unsigned i = 0; i < count; i++)
-        strcat(text, line);
+        sprintf(text + strlen(text), line, 1040 + 16 * i);
     strcat(text, "end\n");
     return parse(text);
 }
@@ -191,10 +200,10 @@ static void so_many_lines_of_a_kind_and_no_more(void **state) {
         const char *line;
         unsigned most;
     } kinds[] = {
-        {"class 1040\n", CLASS_SPARE_COUNT},
-        {"close 1280\n", CLASS_COUNT},
-        {"depth 4096 48\n", POLICY_DEPTHS_MOST},
-        {"site a+0x1 4096\n", POLICY_SITES_MOST},
+        {"class %u\n", CLASS_SPARE_COUNT},
+        {"close %u\n", CLASS_COUNT},
+        {"depth %u 48\n", POLICY_DEPTHS_MOST},
+        {"site a+0x%x 65536\n", POLICY_SITES_MOST},
     };
     (void)state;
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
