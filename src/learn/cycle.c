@@ -8,14 +8,13 @@
 #include "sample/sizes.h"
 
 #define P99 0.99
-#define P99_LEAST_CALLS 100 // of fewer the estimate is that of a lower quantile
 
 static struct {
     struct evolution evolution;
-    struct quantile latency; // of slow calls in this window
-    struct observation last; // at its beginning
-    uint64_t kinds[SIZES_KINDS];
-    struct snapshot frozen; // in force when LEARN began
+    struct quantile latency;     // of slow calls in this window, and in those before that had too few
+    struct observation last;     // at its beginning
+    uint64_t kinds[SIZES_KINDS]; // of requests, when they were enough last
+    struct snapshot frozen;      // in force when LEARN began
     bool shows_frozen;
     bool has_changed; // in this window
     bool is_new;      // since LEARN began
@@ -51,21 +50,37 @@ void cycle_note_change(void) {
     cycle.is_new = true;
 }
 
+// What was seen since the beginning; where that is too little it goes on.
 static void take_sizes(struct evolution_window *past) {
+    uint64_t all = 0;
     for (unsigned i = 0; i < SIZES_KINDS; i++) {
-        uint64_t now = load_relaxed(&sizes_by_kind[i]);
-        past->sizes[i] = (uint32_t)(now - cycle.kinds[i]);
-        cycle.kinds[i] = now;
+        past->sizes[i] = (uint32_t)(load_relaxed(&sizes_by_kind[i]) - cycle.kinds[i]); // hints
+        all += past->sizes[i];
     }
+    for (unsigned i = 0; i < SIZES_KINDS && all >= EVOLUTION_LEAST_SEEN; i++)
+        cycle.kinds[i] += past->sizes[i];
+}
+
+static double take_p99(void) {
+    if (cycle.latency.count < EVOLUTION_LEAST_SEEN)
+        return 0;
+    double p99_ns = quantile_value(&cycle.latency);
+    quantile_start(&cycle.latency, P99);
+    return p99_ns;
+}
+
+// What was seen until now says nothing about the state that begins.
+static void begin_to_count(void) {
+    for (unsigned i = 0; i < SIZES_KINDS; i++)
+        cycle.kinds[i] = load_relaxed(&sizes_by_kind[i]); // hints
+    quantile_start(&cycle.latency, P99);
 }
 
 void cycle_start(uint64_t now_ns) {
-    struct evolution_window before;
     memset(&cycle, 0, sizeof cycle);
     evolution_start(&cycle.evolution, now_ns);
-    quantile_start(&cycle.latency, P99);
     cycle.frozen = decided;
-    take_sizes(&before);
+    begin_to_count();
 }
 
 // Classes stay as they are in every window: blocks of one that closes would stand beside those of the next. So does the
@@ -107,16 +122,18 @@ static void act(enum evolution_act what) {
 void cycle_step(const struct observation *seen) {
     struct evolution_window past = {
         .now_ns = seen->now_ns,
-        .p99_ns = cycle.latency.count >= P99_LEAST_CALLS ? quantile_value(&cycle.latency) : 0,
+        .p99_ns = take_p99(),
         .cost = cycle.last.now_ns != 0 ? observed_cost(seen, &cycle.last) : 0,
         .has_changed = cycle.has_changed,
         .is_new = cycle.is_new,
     };
+    uint64_t begin_ns = cycle.evolution.begin_ns;
     take_sizes(&past);
     act(evolution_step(&cycle.evolution, &past));
+    if (cycle.evolution.begin_ns != begin_ns)
+        begin_to_count();
     cycle.has_changed = false;
     cycle.last = *seen;
-    quantile_start(&cycle.latency, P99);
 }
 
 const struct snapshot *cycle_shown(void) {

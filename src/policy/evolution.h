@@ -10,7 +10,8 @@
 // All of it goes by windows: short ones when a state begins, two seconds at most, so that a program that runs for
 // seconds and a service that runs for weeks both get through it; and short ones after one in FROZEN that was worse. In
 // CANARY what was decided is in force in every other window, and the windows are compared in pairs; it takes a part of
-// the run that is bounded by CANARY_PAIRS.
+// the run that is bounded by CANARY_PAIRS. Too few calls say nothing: whoever hands them in counts on over several
+// windows until there are EVOLUTION_LEAST_SEEN.
 #ifndef POLICY_EVOLUTION_H
 #define POLICY_EVOLUTION_H
 
@@ -47,29 +48,35 @@ enum evolution_act {
 };
 
 #define EVOLUTION_SIZES 32 // kinds of sizes whose shares are compared
+// Slow calls for their 99th percentile, and requests for the shares of their sizes: of fewer the one is that of a lower
+// quantile, and the other is chance.
+#define EVOLUTION_LEAST_SEEN 500
 
 struct evolution_window {
     uint64_t now_ns;
-    double p99_ns;                   // of slow calls; 0: none was timed
+    double p99_ns;                   // of slow calls; 0: too few were timed
     double cost;                     // of the window, by the one formula (policy/cost.h)
     bool has_changed;                // a decision was taken in it
     bool is_new;                     // something is decided that was not in force before
-    uint32_t sizes[EVOLUTION_SIZES]; // requests seen, by kind
+    uint32_t sizes[EVOLUTION_SIZES]; // requests seen, by kind; less than EVOLUTION_LEAST_SEEN in all: too few
 };
 
 struct evolution {
     enum evolution_state state;
-    enum evolution_reason reason;   // of the state
-    uint64_t begin_ns;              // of the state
-    uint64_t window_ns;             // when the current window began
-    unsigned windows;               // of the state
-    unsigned stable;                // in a row, in LEARN; or that were worse in a row, in FROZEN
-    double p99_ns;                  // to compare with: of the window before, or the highest since it was frozen
-    double old_cost;                // of the pair's first window
-    double cost;                    // when it was frozen; 0: not known
-    unsigned others;                // windows with other sizes in a row, in LEARN
-    unsigned pairs, wins;           // of CANARY
-    double shares[EVOLUTION_SIZES]; // when the state began
+    enum evolution_reason reason;    // of the state
+    uint64_t begin_ns;               // of the state
+    uint64_t window_ns;              // when the current window began
+    unsigned windows;                // of the state
+    unsigned in_all;                 // of LEARN before its present beginning, phase after phase
+    unsigned stable;                 // in a row, in LEARN; or that were worse in a row, in FROZEN
+    enum evolution_reason suspected; // of the last window in FROZEN that was worse
+    double p99_ns;                   // to compare with: of the window before, or the highest of the first in FROZEN
+    unsigned p99_windows;            // in FROZEN, in which it was known
+    double first_cost;               // of the pair's first window
+    double cost;                     // when it was frozen; 0: not known
+    unsigned others;                 // windows with other sizes in a row, in LEARN
+    unsigned pairs, wins;            // of CANARY
+    double shares[EVOLUTION_SIZES];  // when the state began
     bool shares_known;
     unsigned frozen, relearned, kept_old; // how often so far
 };

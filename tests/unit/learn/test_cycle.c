@@ -22,7 +22,7 @@ static void begin(void) {
 
 // A window at whose end so much memory lay idle, with calls that took so long.
 static void one_window(size_t idle_mib, uint64_t latency_ns) {
-    for (unsigned i = 0; i < 200 && latency_ns > 0; i++)
+    for (unsigned i = 0; i < EVOLUTION_LEAST_SEEN && latency_ns > 0; i++)
         cycle_note_latency(latency_ns);
     while (!cycle_is_due(seen.now_ns))
         seen.now_ns += MS_NS;
@@ -86,7 +86,7 @@ static void try_what_was_decided(void *unused) {
     begin();
     decide_and_wait();
     for (unsigned i = 0; i < CANARY_WINDOWS; i++) {
-        MUST(cycle_shown()->thread_bytes == (i % 2 == 0 ? OLD_BYTES : NEW_BYTES));
+        MUST(cycle_shown()->thread_bytes == (i / 2 % 2 == i % 2 ? OLD_BYTES : NEW_BYTES));
         MUST(cycle_shown()->spare_bytes[3] == 1040 && cycle_shown()->depth[CLASS_COUNT + 3] == 44);
         one_window(0, 1000);
     }
@@ -152,8 +152,32 @@ static void three_windows_of_slow_calls_wake_it(void **state) {
     child_must_succeed(become_slow, NULL);
 }
 
+// So few calls a window that only several together tell what is usual, and what is slow.
+static void become_slow_with_few_calls(void *unused) {
+    (void)unused;
+    decide_nothing(NULL);
+    unsigned windows = 0;
+    for (; windows < 40; windows++) {
+        for (unsigned i = 0; i < EVOLUTION_LEAST_SEEN / 5; i++)
+            cycle_note_latency(1000);
+        one_window(0, 0);
+        MUST(!cycle_learns());
+    }
+    for (windows = 0; windows < 25 && !cycle_learns(); windows++) {
+        for (unsigned i = 0; i < EVOLUTION_LEAST_SEEN / 5; i++)
+            cycle_note_latency(10000);
+        one_window(0, 0);
+    }
+    MUST(cycle_learns() && windows > 10);
+}
+
+static void slow_calls_that_are_few_wake_it_too(void **state) {
+    (void)state;
+    child_must_succeed(become_slow_with_few_calls, NULL);
+}
+
 static void window_of_size(size_t bytes) {
-    for (unsigned i = 0; i < 500; i++)
+    for (unsigned i = 0; i < EVOLUTION_LEAST_SEEN; i++)
         sizes_note(bytes);
     one_window(0, 0);
 }
@@ -196,6 +220,7 @@ int main(void) {
         cmocka_unit_test(what_is_worse_gives_way_but_for_classes),
         cmocka_unit_test(what_is_better_stays),
         cmocka_unit_test(three_windows_of_slow_calls_wake_it),
+        cmocka_unit_test(slow_calls_that_are_few_wake_it_too),
         cmocka_unit_test(three_windows_of_other_sizes_wake_it),
         cmocka_unit_test(what_is_decided_later_is_tried_too),
     };

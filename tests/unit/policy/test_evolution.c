@@ -8,6 +8,7 @@ enum {
     FIRST_WINDOWS = 4,
     CANARY_WINDOWS = 12,
     MOST_LEARN_WINDOWS = 64,
+    MOST_IN_ALL = 1024,
     WEEK_SECONDS = 7 * 24 * 3600
 };
 
@@ -49,10 +50,12 @@ static void begin_canary(void) {
     assert_int_equal(life.state, EVOLUTION_CANARY);
 }
 
-// A pair of windows in CANARY.
+// A pair of windows in CANARY; every other one is the other way round.
 static enum evolution_act pair(double old_cost, double new_cost) {
-    assert_int_equal(step((struct evolution_window){.cost = old_cost}), EVOLUTION_SHOW_NEW);
-    return step((struct evolution_window){.cost = new_cost});
+    bool is_reversed = life.pairs % 2 == 1;
+    assert_int_equal(step((struct evolution_window){.cost = is_reversed ? new_cost : old_cost}),
+                     is_reversed ? EVOLUTION_SHOW_OLD : EVOLUTION_SHOW_NEW);
+    return step((struct evolution_window){.cost = is_reversed ? old_cost : new_cost});
 }
 
 // ---- LEARN
@@ -95,8 +98,22 @@ static void a_program_that_keeps_changing_is_frozen_at_last(void **state) {
     (void)state;
     assert_int_equal(steps(MOST_LEARN_WINDOWS - 1, restless), EVOLUTION_GO_ON);
     assert_int_equal(step(restless), EVOLUTION_SHOW_OLD); // what was decided is tried as it is
-    assert_int_equal(pair(100, 50), EVOLUTION_SHOW_OLD);
+    assert_int_equal(pair(100, 50), EVOLUTION_SHOW_NEW);
     assert_int_equal(steps(CANARY_WINDOWS - 2, restless), EVOLUTION_KEEP_NEW);
+}
+
+// It goes from phase to phase and never holds still: LEARN is over all the same.
+static void a_program_of_short_phases_is_frozen_at_last(void **state) {
+    unsigned windows = 0;
+    (void)state;
+    enum evolution_act last = EVOLUTION_GO_ON;
+    for (; last == EVOLUTION_GO_ON && windows < 3 * MOST_IN_ALL; windows++) {
+        struct evolution_window phase = {.has_changed = true, .is_new = true};
+        phase.sizes[windows / 3 % 2] = EVOLUTION_LEAST_SEEN;
+        last = step(phase);
+    }
+    assert_int_equal(last, EVOLUTION_SHOW_OLD);
+    assert_in_range(windows, MOST_LEARN_WINDOWS + 1, MOST_IN_ALL);
 }
 
 // ---- CANARY
@@ -104,8 +121,8 @@ static void a_program_that_keeps_changing_is_frozen_at_last(void **state) {
 static void old_and_new_windows_take_turns(void **state) {
     (void)state;
     begin_canary();
-    for (unsigned i = 1; i < CANARY_WINDOWS; i++)
-        assert_int_equal(step(calm), i % 2 == 1 ? EVOLUTION_SHOW_NEW : EVOLUTION_SHOW_OLD);
+    for (unsigned i = 1; i < CANARY_WINDOWS; i++) // old new, new old, and so on
+        assert_int_equal(step(calm), i / 2 % 2 == i % 2 ? EVOLUTION_SHOW_OLD : EVOLUTION_SHOW_NEW);
     assert_int_equal(step(calm), EVOLUTION_KEEP_NEW); // and are a bounded part
     assert_int_equal(life.state, EVOLUTION_FROZEN);
 }
@@ -127,6 +144,21 @@ static void what_is_not_worse_is_kept(void **state) {
     assert_int_equal(result_of_pairs(3, 5000, 1000), EVOLUTION_KEEP_NEW);
     assert_int_equal(life.kept_old, 0);
     assert_int_equal(life.frozen, 1);
+}
+
+// What costs less and less, whatever is in force, does not make the later one of each pair the better one.
+static void a_trend_favours_neither(void **state) {
+    double cost = 1e6;
+    (void)state;
+    begin_canary();
+    for (unsigned i = 0; i < CANARY_WINDOWS; i++, cost *= 1.03)
+        step((struct evolution_window){.cost = cost});
+    assert_int_equal(life.kept_old, 0);
+    start(NULL);
+    begin_canary();
+    for (unsigned i = 0; i < CANARY_WINDOWS; i++, cost *= 0.97)
+        step((struct evolution_window){.cost = life.pairs % 2 == i % 2 ? cost : 1.5 * cost}); // the new one is dearer
+    assert_int_equal(life.kept_old, 1);
 }
 
 static void what_is_worse_gives_way_to_what_was_before(void **state) {
@@ -233,9 +265,34 @@ static void two_windows_of_other_sizes_in_a_row_begin_learn_anew(void **state) {
 static void sizes_are_compared_with_the_first_that_are_known(void **state) {
     (void)state;
     freeze();
-    assert_int_equal(steps(5, sized(100, 199)), EVOLUTION_GO_ON); // unknown
-    assert_int_equal(steps(5, sized(0, 200)), EVOLUTION_GO_ON);
-    assert_int_equal(steps(3, sized(100, 200)), EVOLUTION_LEARN_ANEW);
+    assert_int_equal(steps(5, sized(100, EVOLUTION_LEAST_SEEN - 1)), EVOLUTION_GO_ON); // unknown
+    assert_int_equal(steps(5, sized(0, EVOLUTION_LEAST_SEEN)), EVOLUTION_GO_ON);
+    assert_int_equal(steps(3, sized(100, EVOLUTION_LEAST_SEEN)), EVOLUTION_LEARN_ANEW);
+}
+
+// A program whose windows often have too few calls or requests to tell is noticed all the same.
+static void a_window_that_says_nothing_neither_raises_nor_clears_suspicion(void **state) {
+    const struct evolution_window nothing = {0}, slow = {.p99_ns = 9000};
+    (void)state;
+    freeze();
+    for (unsigned i = 0; i < FIRST_WINDOWS; i++) {
+        step(calm);
+        step(nothing); // nor counts as one of the first
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(step(slow), EVOLUTION_GO_ON);
+        assert_int_equal(steps(5, nothing), EVOLUTION_GO_ON);
+    }
+    assert_int_equal(step(slow), EVOLUTION_LEARN_ANEW);
+    start(NULL);
+    freeze();
+    step(sized(0, 1000));
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(step(sized(100, 1000)), EVOLUTION_GO_ON);
+        assert_int_equal(steps(5, calm), EVOLUTION_GO_ON); // quick enough, but of unknown sizes
+    }
+    assert_int_equal(step(sized(100, 1000)), EVOLUTION_LEARN_ANEW);
+    assert_int_equal(life.reason, EVOLUTION_OTHER);
 }
 
 static void learning_anew_is_learning_from_the_beginning(void **state) {
@@ -377,8 +434,10 @@ int main(void) {
         cmocka_unit_test_setup(a_decision_puts_freezing_off_until_three_windows_later, start),
         cmocka_unit_test_setup(a_p99_that_moves_puts_freezing_off, start),
         cmocka_unit_test_setup(a_program_that_keeps_changing_is_frozen_at_last, start),
+        cmocka_unit_test_setup(a_program_of_short_phases_is_frozen_at_last, start),
         cmocka_unit_test_setup(old_and_new_windows_take_turns, start),
         cmocka_unit_test_setup(what_is_not_worse_is_kept, start),
+        cmocka_unit_test_setup(a_trend_favours_neither, start),
         cmocka_unit_test_setup(what_is_worse_gives_way_to_what_was_before, start),
         cmocka_unit_test_setup(a_program_that_costs_nothing_keeps_what_was_decided, start),
         cmocka_unit_test_setup(three_windows_with_a_worse_p99_in_a_row_wake_it, start),
@@ -388,6 +447,7 @@ int main(void) {
         cmocka_unit_test_setup(three_windows_of_other_sizes_in_a_row_wake_it, start),
         cmocka_unit_test_setup(two_windows_of_other_sizes_in_a_row_begin_learn_anew, start),
         cmocka_unit_test_setup(sizes_are_compared_with_the_first_that_are_known, start),
+        cmocka_unit_test_setup(a_window_that_says_nothing_neither_raises_nor_clears_suspicion, start),
         cmocka_unit_test_setup(learning_anew_is_learning_from_the_beginning, start),
         cmocka_unit_test_setup(it_compares_with_the_sizes_since_it_was_frozen_last, start),
         cmocka_unit_test(distance_is_none_between_equals_and_one_between_strangers),
