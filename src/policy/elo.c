@@ -124,8 +124,8 @@ bool elo_note(struct elo *elo, double cost) {
     drop_weak(elo);
     choose_champion(elo);
     elo->window = 0;
-    elo->challenger_first = elo->games % 2 == 1;
     elo->challenger = draw(elo, ELO_EXPLORE) == 0 ? drawn_challenger(elo) : due_challenger(elo);
+    elo->challenger_first = elo->arm[elo->challenger].games % 2 == 1; // each by turns: a trend favours nobody
     return true;
 }
 
