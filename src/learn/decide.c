@@ -43,11 +43,14 @@ static struct {
 
 // --- Beginning -------------------------------------------------------------------------------------------------------
 
+// P1: a file may name sizes that no class can have.
 static void place_classes(void) {
     uint32_t bytes[CLASS_SPARE_COUNT];
+    unsigned count = 0;
     for (unsigned i = 0; i < learned.class_count; i++)
-        bytes[i] = learned.classes[i].bytes;
-    heap_place_spares(&decided, bytes, learned.class_count);
+        if (size_class_step(learned.classes[i].bytes) == learned.classes[i].bytes)
+            bytes[count++] = learned.classes[i].bytes;
+    heap_place_spares(&decided, bytes, count);
 }
 
 static void close_classes(void) {
@@ -296,9 +299,8 @@ static struct size_report report_sizes(const struct observation *seen, const uin
 }
 
 static bool decide_classes(const struct observation *seen) {
-    static uint64_t blocks[CLASS_END], seen_when_faded;
+    static uint64_t blocks[CLASS_END];
     static uint8_t grows[CLASS_END];
-    uint64_t all = 0;
     note_growth(seen, grows, blocks);
     struct size_report report = report_sizes(seen, grows, blocks);
     bool adopted = classes_adopt(learned.classes, &learned.class_count, report, seen);
@@ -308,14 +310,19 @@ static bool decide_classes(const struct observation *seen) {
     report.class_grows = NULL;
     report.least_seen = DYN_LATER_LEAST_SEEN;
     classes_adopt(decider.later, &decider.later_count, report, seen);
+    return adopted;
+}
+
+void decide_fade_sizes(void) {
+    static uint64_t seen_when_faded;
+    uint64_t all = 0;
     for (unsigned i = 0; i < SIZES_KINDS; i++)
         all += load_relaxed(&sizes_by_kind[i]);
-    if (all - seen_when_faded > SIZES_FADE_SEEN) {
-        seen_when_faded = all;
-        sizes_fade();
-        lives_fade();
-    }
-    return adopted;
+    if (all - seen_when_faded <= SIZES_FADE_SEEN)
+        return;
+    seen_when_faded = all;
+    sizes_fade();
+    lives_fade();
 }
 
 static bool has_moved(size_t before, size_t now) {
@@ -333,8 +340,11 @@ static bool is_change(void) {
     return changed;
 }
 
+// Nothing was counted since it was frozen: rates begin anew.
 void decide_anew(void) {
     depths_settle(&decider.depths);
+    decider.depths.last_ns = 0;
+    decider.grown.ns = 0;
     decider.stable = decided;
 }
 

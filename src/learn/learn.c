@@ -227,6 +227,7 @@ static void look(uint64_t began_ns, bool is_helpers) {
     }
     if (cycle_is_frozen())
         decide_hold(&learner.seen);
+    decide_fade_sizes();
     if (!learner.is_endless && cycle_is_due(began_ns))
         step_cycle(began_ns);
     put_in_force(cycle_shown());
@@ -238,7 +239,7 @@ static void look(uint64_t began_ns, bool is_helpers) {
     note_cost(spent);
     learner.looks_ns += spent;
     uint64_t debt = budget_debt_ns(learner.looks_ns, busy_ns(now)), early = learner.cost_ns * LEARN_COST_SHARE / 4;
-    uint64_t next = soon ? now + TRYOUT_NS : next_look_after(now, debt);
+    uint64_t next = soon && debt <= TRYOUT_NS ? now + TRYOUT_NS : next_look_after(now, debt);
     store_relaxed(&next_look_ns, next); // read without the lock, as the next ones
     store_relaxed(&least_look_ns, now + (debt > early ? debt : early));
     size_t in_use = runs_in_use_bytes();
