@@ -119,8 +119,8 @@ double observed_cost(const struct observation *seen, const struct observation *b
     past.price = options.memory_price;
     past.page = seen->page;
     past.elapsed_ns = seen->now_ns - before->now_ns;
-    past.faults =
-        faults_known && seen->faults > before->faults ? seen->faults - before->faults : 0; // else a fork child
+    uint64_t faults = faults_known && seen->faults > before->faults ? seen->faults - before->faults : 0; // a fork child
+    past.faults = faults * (os_facts.page_bytes / PAGE_LEAST_BYTES);
     past.refaulted_bytes = faults_known ? 0 : seen->refaulted_bytes - before->refaulted_bytes;
     past.purged_bytes = seen->purged_bytes - before->purged_bytes;
     past.idle_bytes = observed_idle_bytes(seen);

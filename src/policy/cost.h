@@ -27,8 +27,8 @@ struct cost_page {
 struct cost_seen {
     uint64_t elapsed_ns;
     uint64_t batches[CLASS_END]; // moved in it
-    uint64_t faults;
-    uint64_t refaulted_bytes; // 0 where faults are known
+    uint64_t faults;             // in pages of PAGE_LEAST_BYTES
+    uint64_t refaulted_bytes;    // 0 where faults are known
     uint64_t purged_bytes;
     size_t idle_bytes; // at its end: resident, and in no block in use
     size_t price;      // of a MiB held for a second, ns
