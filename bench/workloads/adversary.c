@@ -5,11 +5,12 @@
 // Does not model: any program that somebody needs.
 //
 // Formulae: one thread, xorshift64*; blocks are written at both ends, from 64 KiB on at each page. `pieces` pieces,
-// each of some ten milliseconds on a current machine, of one of three kinds:
+// each of some ten milliseconds on a current machine ("piece_ms" says how long they took in the mean), of one of three
+// kinds; what is drawn is drawn by `seed`:
 //
 // switch `length`: four habits by turns, `length` pieces each, so that they last just less long than somebody's
 // windows. Random replacement among 20,000 blocks of 1,040 B, 64 of 64 KiB to 1 MiB, 6 of 2 to 6 MiB; then 24 MiB of
-// blocks of one size, 16 to 2,048 B, another each time, allocated and freed as a whole.
+// blocks of one size, 16 to 2,048 B, another each time, allocated and freed as a whole, ten times a piece.
 //
 // burst `length`: random replacement among 4,000 blocks of 16 to 512 B, and after every `length` pieces once 48 MiB of
 // blocks of a size that was not there before.
@@ -28,11 +29,14 @@
 #define BULK_BYTES (24u << 20)
 #define SITES 4096u
 #define SITE_SHARES 4u
+#define STEADY_TURNS 2000000u // of a piece
+#define SITE_TURNS 6400u
+#define BULKS 10u
 
 static struct {
     const char *kind;
     uint32_t length;
-    uint64_t pieces, operations;
+    uint64_t pieces, seed, operations;
 } set;
 
 static void *own(unsigned index) {
@@ -117,7 +121,7 @@ static void bulk(void **blocks, uint32_t all_bytes, uint32_t bytes, uint64_t *ra
 // The shape of a habit: blocks, sizes, and the turns of a piece.
 static const struct habit {
     uint32_t blocks, low, high, turns;
-} habits[] = {{20000, 1040, 1040, 1000000}, {64, 64 << 10, 1 << 20, 8000}, {6, 2 << 20, 6 << 20, 800}};
+} habits[] = {{20000, 1040, 1040, 1500000}, {64, 64 << 10, 1 << 20, 18000}, {6, 2 << 20, 6 << 20, 4000}};
 #define HABITS (sizeof habits / sizeof *habits)
 
 static void switch_habits(void **blocks, uint64_t *random) {
@@ -127,7 +131,7 @@ static void switch_habits(void **blocks, uint64_t *random) {
         left -= pieces;
         if (turn % (HABITS + 1) == HABITS) {
             uint32_t bytes = 16 + random_below((uint32_t)random_next(random), 2033);
-            for (uint32_t i = 0; i < pieces; i++)
+            for (uint32_t i = 0; i < pieces * BULKS; i++)
                 bulk(blocks, BULK_BYTES, bytes, random);
             continue;
         }
@@ -144,7 +148,7 @@ static void burst(void **blocks, uint64_t *random) {
     uint32_t bytes = 40; // of the next burst: by a seventh more each time, up to 256 KiB and again
     fill(blocks, steady, 16, 512, random);
     for (uint64_t piece = 1; piece <= set.pieces; piece++) {
-        replace(blocks, steady, 16, 512, 600000, random);
+        replace(blocks, steady, 16, 512, STEADY_TURNS, random);
         if (piece % set.length == 0) {
             bulk(blocks + steady, BURST_BYTES, bytes, random);
             bytes = bytes > 256 << 10 ? 40 : bytes + bytes / 7;
@@ -158,7 +162,7 @@ static void sites(void **blocks, uint64_t *random) {
     memset(blocks, 0, count * sizeof *blocks);
     for (uint64_t piece = 0; piece < set.pieces; piece++) {
         uint32_t first = (uint32_t)(piece / set.length % SITE_SHARES) * share;
-        for (uint32_t turns = 800; turns > 0; turns--) {
+        for (uint32_t turns = SITE_TURNS; turns > 0; turns--) {
             uint64_t bits = random_next(random);
             void **slot = &blocks[random_below((uint32_t)(bits >> 32), count)];
             size_t bytes = (1 << 20) + random_below((uint32_t)bits, 3 << 20);
@@ -172,7 +176,7 @@ static void sites(void **blocks, uint64_t *random) {
 }
 
 static void run(struct worker *worker) {
-    uint64_t random = worker->random;
+    uint64_t random = worker->random ^ set.seed * UINT64_C(0xD1342543DE82EF95);
     if (strcmp(set.kind, "switch") == 0)
         switch_habits(worker->own, &random);
     else if (strcmp(set.kind, "burst") == 0)
@@ -187,17 +191,19 @@ int main(int argc, char **argv) {
         harness_fail("argument 1, kind: switch, burst or sites is needed");
     set.length = (uint32_t)harness_number(argc, argv, 2, "length in pieces", 1, 1 << 20);
     set.pieces = harness_number(argc, argv, 3, "pieces", 1, UINT64_C(1) << 32);
+    set.seed = argc > 4 ? harness_number(argc, argv, 4, "seed", 0, UINT32_MAX) : 0;
     const struct phase phases[] = {{"run", run}};
     struct phase_result results[2];
     harness_run(1, phases, 1, own, results);
-    char parameters[100];
+    char parameters[100], extra[100];
     snprintf(parameters, sizeof parameters, "{\"kind\":\"%s\",\"length\":%u,\"threads\":1}", set.kind, set.length);
+    snprintf(extra, sizeof extra, ",\"piece_ms\":%.3f", results[1].seconds * 1000 / (double)set.pieces);
     const struct report report = {.workload = "adversary",
                                   .operation = "malloc and free",
                                   .operations = set.operations,
                                   .timed_phase = 0,
                                   .parameters = parameters,
-                                  .extra = ""};
+                                  .extra = extra};
     harness_report(&report, phases, 1, results);
     return 0;
 }

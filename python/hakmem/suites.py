@@ -20,7 +20,7 @@ class Row:
     name: str
     suite: str
     workload: str
-    arguments: tuple[str, ...]  # "{operations}" and "{library}" are filled in
+    arguments: tuple[str, ...]  # "{operations}", "{library}" and "{place}" are filled in
     operations: int  # of one thread, or rounds, runs or repeats, as the workload counts
     is_core: bool = False  # one of the rows whose geometric means are the figures to reach
     needs_bytes: int = 0  # memory for the greediest allocator, where that is much
@@ -34,7 +34,7 @@ class Row:
 
     def command(self, quick: bool, library: str) -> list[str]:
         operations = max(1, self.operations // QUICK_DIVISOR) if quick else self.operations
-        return [word.format(operations=operations, library=library) for word in self.arguments]
+        return [word.format(operations=operations, library=library, place=self.place) for word in self.arguments]
 
 
 QUESTIONS = {

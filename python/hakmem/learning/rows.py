@@ -102,12 +102,24 @@ _THREADS = "memory/threads/64t/dear"
 _OPTIONS = {_IDLE: {"HAKMEM_MEMORY_PRICE": "1000000"}, _THREADS: {"HAKMEM_MEMORY_PRICE": "100000000"}}
 
 
-# The learner looks every 10 to 500 ms, and measures by windows of 50 ms to 2 s (src/base/tuning.h): a piece is 10 ms.
+# The learner looks every 10 to 500 ms, and measures by windows of 50 ms to 2 s (src/base/tuning.h): a piece is some 10 ms,
+# and each of the four habits comes back three times at least. What is drawn is another in each round: what was learned
+# in one is judged by another.
 def _adversarial() -> list[Row]:
-    return [*(_row(f"adversarial/switch/{10 * pieces}ms", "adversary", "switch", pieces, "{operations}", operations=200)
-              for pieces in (1, 5, 20, 50)),
-            _row("adversarial/burst", "adversary", "burst", 10, "{operations}", operations=400),
-            _row("adversarial/sites", "adversary", "sites", 10, "{operations}", operations=300)]
+    def row(name: str, kind: str, pieces: int, operations: int) -> Row:
+        return _row(f"adversarial/{name}", "adversary", kind, pieces, "{operations}", "{place}", operations=operations)
+    switches = [row(f"switch/{10 * pieces}ms", "switch", pieces, all_pieces)
+                for pieces, all_pieces in ((1, 200), (5, 300), (20, 400), (50, 600))]
+    return [*switches, row("burst", "burst", 10, 300), row("sites", "sites", 10, 200), row(_SITES_RULED, "sites", 10, 200)]
+
+
+# Rules for call sites are learned in mode research alone.
+_SITES_RULED = "sites/research"
+
+
+def _mode(row: Row, environment: dict[str, str]) -> dict[str, str]:
+    learns = environment.get("HAKMEM_MODE") == "learning"
+    return environment | {"HAKMEM_MODE": "research"} if learns and row.name.endswith(_SITES_RULED) else environment
 
 
 def _task_of(row: Row, group: str, quick: bool) -> Task:
@@ -118,7 +130,7 @@ def _task_of(row: Row, group: str, quick: bool) -> Task:
 
     def run(allocator: Allocator, _: Path, turn: int, times: int = 1) -> Run:
         its = replace(short, operations=times * short.operations, place=turn)
-        return runner.run(its, replace(allocator, environment=options | allocator.environment), False)
+        return runner.run(its, replace(allocator, environment=options | _mode(its, allocator.environment)), False)
     return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES),
                 about_seconds=about * short.operations / row.operations, moved=partial(call_sites.moved, row.workload))
 
