@@ -16,7 +16,7 @@ from hakmem.suites import Row
 TIMEOUT_SECONDS = 300
 PAGE_KIB = os.sysconf("SC_PAGE_SIZE") // 1024
 INSTRUCTED_OPERATIONS = 400_000  # some seconds under valgrind
-COMPLAINT = re.compile(r"^hakmem: .*", re.MULTILINE)
+_COMPLAINT = re.compile(r"^hakmem: .*", re.MULTILINE)
 # Nothing else of the caller's environment reaches a run.
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "TMPDIR")
 
@@ -100,8 +100,8 @@ def run(row: Row, allocator: Allocator, quick: bool) -> Run:
     if process.returncode != 0:
         how = f"signal {-process.returncode}" if process.returncode < 0 else f"exit status {process.returncode}"
         return Run(None, " ".join([how, *err.split("\n")[-3:]]).strip())
-    if (complaint := COMPLAINT.search(err)) is not None:  # a policy file that it does not use, for example
-        return Run(None, complaint.group())
+    if (complaint := complaint_in(err)) is not None:
+        return Run(None, complaint)
     try:
         report = json.loads(out)
     except json.JSONDecodeError:
@@ -134,6 +134,12 @@ class Watch:
         self._over.set()
         self._thread.join()
         return self._sum_pages / self._looks * PAGE_KIB if self._looks else None
+
+
+def complaint_in(said: str) -> str | None:
+    """What the library complains of, such as a policy file that it does not use: then it did not run as it was told."""
+    found = _COMPLAINT.search(said)
+    return found.group() if found else None
 
 
 def disproof(report: dict, allocator: Allocator) -> str | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from hakmem import workloads
 from hakmem.allocator import Allocator
 from hakmem.places import BUILD, TREE
+from hakmem.run import complaint_in
 
 SOURCES = TREE / "bench" / "trace"
 TOUCHES = ("none", "ends", "pages", "all")
@@ -95,7 +96,7 @@ def _wait(process: subprocess.Popen) -> int:
         return 128 - status if status < 0 else status
 
 
-def _run(command: list[str], variables: dict[str, str]) -> dict:
+def _run(command: list[str], variables: dict[str, str]) -> subprocess.CompletedProcess:
     try:
         done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               errors="replace", timeout=REPLAY_SECONDS_MOST)
@@ -105,7 +106,7 @@ def _run(command: list[str], variables: dict[str, str]) -> dict:
         words = done.stderr.strip().removeprefix("hakmem trace: ")
         how = f"signal {-done.returncode}" if done.returncode < 0 else f"exit status {done.returncode}"
         raise TraceFailed(words if done.returncode == 2 and words else f"{how} {words}".strip())
-    return json.loads(done.stdout)
+    return done
 
 
 def replay(files: Path | Sequence[Path], allocator: Allocator, variables: dict[str, str], touch: str = "pages",
@@ -115,9 +116,12 @@ def replay(files: Path | Sequence[Path], allocator: Allocator, variables: dict[s
     command = [str(part("trace-replay")), touch, "partial" if partial else "whole", *map(str, several)]
     if allocator.library:
         variables = variables | {"LD_PRELOAD": str(allocator.library)}
-    return _run(command, variables)
+    done = _run(command, variables)
+    if (complaint := complaint_in(done.stderr)) is not None:
+        raise TraceFailed(complaint)
+    return json.loads(done.stdout)
 
 
 def stat(file: Path, partial: bool = False) -> dict:
     """What is in a trace. Sites have a name where their module can be read."""
-    return _run([str(part("trace-stat")), str(file), *(["partial"] if partial else [])], dict(os.environ))
+    return json.loads(_run([str(part("trace-stat")), str(file), *(["partial"] if partial else [])], dict(os.environ)).stdout)

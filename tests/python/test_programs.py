@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from hakmem.allocator import Allocator
-from hakmem.programs import PROGRAMS, Program, ProgramFailed
+from hakmem.programs import PROGRAMS, Program, ProgramFailed, is_there
 from hakmem.programs.servers import seconds_of_load
 
 GLIBC = Allocator("glibc")
@@ -62,3 +63,17 @@ def test_every_program_says_where_it_comes_from():
 def test_a_run_that_proves_nothing_is_thrown_out(tmp_path, program, library, reason):
     with pytest.raises(ProgramFailed, match=reason):
         program.run(Allocator("one", library), tmp_path)
+
+
+@pytest.mark.parametrize("program", [python("print(1)", "1"), *(one for one in PROGRAMS if one.name in ("redis", "postgresql"))],
+                         ids=lambda one: one.name)
+def test_a_run_in_which_the_library_complains_is_thrown_out(library, program):
+    if not is_there(program):
+        pytest.skip(f"{program.name} is not installed")
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # a server that refuses to run as root reads there
+        bad, left = Path(folder) / "bad.policy", Path(folder) / "left"
+        bad.write_text("hakmem-policy 1\nnonsense\nend\n")
+        left.mkdir()
+        with pytest.raises(ProgramFailed, match="^hakmem: .*bad.policy, line 2"):
+            program.run(Allocator("hakmem", library, environment={"HAKMEM_POLICY": str(bad)}), left)

@@ -188,3 +188,10 @@ def test_pictures_of_a_trace(known, tmp_path, suffix):
     done = CliRunner().invoke(app, ["trace", "stat", str(known), "--picture", str(file)])
     assert done.exit_code == 0, done.output
     assert "many_blocks" in done.output and file.stat().st_size > 5000
+
+
+def test_a_replay_in_which_the_library_complains_is_thrown_out(known, library, tmp_path):
+    bad = tmp_path / "bad.policy"
+    bad.write_text("hakmem-policy 1\nnonsense\nend\n")
+    with pytest.raises(traces.TraceFailed, match="^hakmem: .*bad.policy, line 2"):
+        traces.replay(known, Allocator("hakmem", library), dict(os.environ) | {"HAKMEM_POLICY": str(bad)})

@@ -3,10 +3,13 @@
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hakmem import workloads
+from hakmem import run as runner
+from hakmem import suites, workloads
+from hakmem.allocator import Allocator
 from hakmem.learning import call_sites
 
 # Workload, arguments, operations reported, mallocs and frees made.
@@ -227,3 +230,11 @@ def test_another_tree_gives_a_program_the_same_build_id(tmp_path, monkeypatch):
     shutil.copytree(workloads.WORKLOADS, tmp_path / "tree/workloads")
     monkeypatch.setattr(workloads, "WORKLOADS", tmp_path / "tree/workloads")
     assert build_id(workloads.program("tiers", folder=tmp_path / "there")) == here
+
+
+def test_a_run_in_which_the_library_complains_does_not_count(library, tmp_path):
+    bad = tmp_path / "bad.policy"
+    bad.write_text("hakmem-policy 1\nnonsense\nend\n")
+    row = next(one for one in suites.ROWS if one.name == "mixed/16-1024/400/1t")
+    made = runner.run(replace(row, operations=1000), Allocator("hakmem", library, environment={"HAKMEM_POLICY": str(bad)}), False)
+    assert made.report is None and made.failure.startswith("hakmem: ") and "bad.policy, line 2" in made.failure

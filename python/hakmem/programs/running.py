@@ -18,7 +18,7 @@ from elftools.elf.elffile import ELFFile
 from hakmem import workloads
 from hakmem.allocator import Allocator
 from hakmem.places import TREE
-from hakmem.run import environment
+from hakmem.run import complaint_in, environment
 from hakmem.suites import Row
 
 SCRIPTS = TREE / "bench" / "programs"
@@ -71,21 +71,26 @@ class Program(Subject):
             raise ProgramFailed(f"{self.executable} has a malloc of its own, which comes before any that is preloaded")
         file = self.input_of(folder)
         command = [self.executable, *(word.format(input=file, folder=folder, scripts=SCRIPTS) for word in self.words)]
-        with open(file if self.reads_input else os.devnull, "rb") as given, open(folder / "output", "w+b") as output:
+        with open(file if self.reads_input else os.devnull, "rb") as given, open(folder / "output", "wb") as output:
             stop_watch = [workloads.program("once"), folder / "report", allocator.library or ""]
             process = subprocess.Popen([*map(str, stop_watch), *command], stdin=given, stdout=output,
                                        stderr=subprocess.STDOUT, cwd=folder, env=environment(allocator))
             proved = is_mapped(child_of(process.pid), allocator)
             process.wait()
-            output.seek(0)
-            said = output.read().decode(errors="replace")
+        said = (folder / "output").read_text(errors="replace")
         if process.returncode != 0:
             raise ProgramFailed(f"exit status {process.returncode}: {said[-300:]}")
         if not proved:
             raise ProgramFailed(f"{allocator.library} was never mapped")
+        refuse_complaints(said)
         if self.answer not in said:
             raise ProgramFailed(f"the answer is not {self.answer!r}: {said[-300:]}")
         return Outcome(**json.loads((folder / "report").read_text()))
+
+
+def refuse_complaints(said: str) -> None:
+    if (complaint := complaint_in(said)) is not None:
+        raise ProgramFailed(complaint)
 
 
 def preloaded(allocator: Allocator) -> dict[str, str]:

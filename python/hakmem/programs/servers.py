@@ -21,6 +21,7 @@ from hakmem.programs.running import (
     Subject,
     is_mapped,
     preloaded,
+    refuse_complaints,
     wait_for_port,
 )
 from hakmem.run import environment
@@ -109,6 +110,7 @@ class Redis(Subject):
                 server.kill()
                 server.wait()
             log.close()
+        refuse_complaints((folder / "log").read_text(errors="replace"))
         return Outcome(seconds, peak)
 
 
@@ -166,7 +168,8 @@ class PostgreSQL(Subject):
                 client: dict) -> Iterator[subprocess.Popen]:
         words = ["-D", folder / "data", "-c", f"unix_socket_directories={folder}", "-c", "listen_addresses=", "-c",
                  "fsync=off", "-c", "synchronous_commit=off", "-c", "shared_buffers=32MB", "-c", "autovacuum=off"]
-        server = subprocess.Popen([self.executable, *words], env=variables, **settings)
+        with open(folder / "log", "wb") as log:
+            server = subprocess.Popen([self.executable, *words], env=variables, **settings | {"stdout": log, "stderr": log})
         try:
             if not is_mapped(server.pid, allocator):
                 raise ProgramFailed(f"{allocator.library} was never mapped")
@@ -184,3 +187,4 @@ class PostgreSQL(Subject):
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+        refuse_complaints((folder / "log").read_text(errors="replace"))
