@@ -44,10 +44,7 @@ def not_worse(compared: Compared) -> str:
 
 
 def no_slower(compared: Compared) -> str:
-    """Beyond noise: the paired interval holds the same time, or less."""
-    if compared.speed is None:
-        return judging.UNDECIDED
-    return judging.MET if compared.speed.high >= 1 else judging.MISSED
+    return at_least(compared.speed, 1)
 
 
 def leaner(compared: Compared) -> str:
@@ -66,7 +63,7 @@ BOUNDS: dict[str, tuple[str, Callable[[Compared], str]]] = {
     "pays": (f"speed ≥ {FASTER}, or no slower with memory ≤ {LEANER}", pays),
     "leaner": (f"memory ≤ {LEANER}, no slower", leaner),
     "program": (f"speed ≥ {PROGRAMS_FASTER}, or no slower with memory ≤ {LEANER}", lambda one: pays(one, PROGRAMS_FASTER)),
-    "no slower": ("no slower beyond noise", no_slower),
+    "no slower": ("no slower", no_slower),
     "held": (f"peak memory ≤ {HELD} of its", lambda one: at_most(one.peak, HELD)),
 }
 
@@ -202,7 +199,7 @@ QUESTIONS = {
     MEMORY: (Question("on every row 10 % less peak or mean memory than the default, no slower", ("leaner",)),),
     ADVERSARIAL: (Question(f"on every row at most 2 % slower than the default; memory bound held: the peak at most "
                            f"{HELD} of the default's", ("not worse", "held")),),
-    PROGRAMS: (Question("over all programs 3 % faster than the default, or 10 % leaner; none slower beyond noise",
+    PROGRAMS: (Question("over all programs 3 % faster than the default, or 10 % leaner; none slower",
                         ("no slower",), ("program",)),
                Question(f"of every program {_NEAR_BEST}", ("near",))),
 }
