@@ -4,6 +4,7 @@ from pathlib import Path
 
 from hakmem import run as runner
 from hakmem.allocator import Allocator
+from hakmem.intervals import Interval
 from hakmem.learning import findings, rows, settings, store
 from hakmem.learning.campaign import Campaign
 from hakmem.learning.rows import Task
@@ -11,6 +12,10 @@ from hakmem.learning.rows import Task
 LEARNED_TEXT = "hakmem-policy 1\nprogram x\nclass 1040\nretain_min 33554432\nend\n"
 SPEED = {"default": 1.0, "learning": 1.02, "learned": 0.8, "hindsight": 0.8}  # seconds
 MACHINE = {"cpu": "a processor", "cores": 2, "kernel": "6", "glibc": "2.36", "commit": "0" * 40, "time": "now"}
+
+
+def interval(low, value, high):
+    return Interval(value, low, high)
 
 
 def head(tasks, grid, **more):

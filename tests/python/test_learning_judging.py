@@ -3,13 +3,9 @@
 import random
 
 import pytest
-from hakmem.intervals import Interval
 from hakmem.learning import findings, halving, judging
 from hakmem.learning.judging import MET, MISSED, NOT_EXCLUDED, UNDECIDED, Compared
-
-
-def interval(low, value, high):
-    return Interval(value, low, high)
+from made_up import interval
 
 
 @pytest.mark.parametrize("low, value, high, verdict", [

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hakmem.intervals import Interval
 from hakmem.learning import changing, judging
@@ -34,7 +34,8 @@ class Finding:
     row: str
     subject: str
     reference: str
-    bound: str
+    asked: str  # which of BOUNDS
+    bound: str  # its words
     compared: Compared
     verdict: str
 
@@ -71,7 +72,7 @@ BOUNDS: dict[str, tuple[str, Callable[[Compared], str]]] = {
 def _finding(group: str, row: str, subject: str, reference: str, bound: str, some: Ratios) -> Finding:
     compared = some.compared()
     text, judge = BOUNDS[bound]
-    return Finding(group, row, subject, reference, text, compared,
+    return Finding(group, row, subject, reference, bound, text, compared,
                    judge(compared) if compared.pairs >= LEAST_PAIRS else judging.UNDECIDED)
 
 
@@ -162,8 +163,7 @@ def _hardest(fixed: Sequence[Finding]) -> list[Finding]:
         return []
     verdict = all_of(one.verdict for one in fixed)
     worst = min((one for one in fixed if one.verdict == verdict), key=_score)
-    return [Finding(CHANGING, ALL_ROWS, worst.subject, f"every fixed; hardest: {worst.reference}", worst.bound,
-                    worst.compared, verdict)]
+    return [replace(worst, reference=f"every fixed; hardest: {worst.reference}")]
 
 
 def _score(one: Finding) -> float:
@@ -228,11 +228,9 @@ def answers(rows: list[Finding], groups: list[Finding]) -> list[Answer]:
 
 def _answer(group: str, subject: str, question: Question, rows: list[Finding], whole: list[Finding]) -> Answer:
     """Rows are counted whatever the question is judged by."""
-    def asked(some: list[Finding], bounds: tuple[str, ...]) -> list[Finding]:
-        return [one for one in some if one.bound in {BOUNDS[bound][0] for bound in bounds}]
-    mine = asked(rows, question.of_rows or question.of_all)
+    mine = [one for one in rows if one.asked in (question.of_rows or question.of_all)]
     by_row = [all_of(one.verdict for one in mine if one.row == row) for row in dict.fromkeys(one.row for one in mine)]
-    verdict = all_of([*(one.verdict for one in asked(whole, question.of_all)), *(by_row if question.of_rows else ())])
+    verdict = all_of([*(one.verdict for one in whole if one.asked in question.of_all), *(by_row if question.of_rows else ())])
     count = [by_row.count(one) for one in (judging.MET, judging.NOT_EXCLUDED, judging.MISSED, judging.UNDECIDED)]
     return Answer(group, subject, question.text, verdict, *count)
 
