@@ -1,9 +1,10 @@
 """What is concluded of rows and groups."""
 
-from hakmem.learning import findings, rows
+import pytest
+from hakmem.learning import findings, rows, store
 from hakmem.learning.findings import Finding
-from hakmem.learning.judging import MET, MISSED, Compared
-from made_up import interval
+from hakmem.learning.judging import MET, MISSED, UNDECIDED, Compared
+from made_up import GRID, answers_of, filled, interval
 
 SAME = interval(0.99, 1.0, 1.01)
 
@@ -17,3 +18,22 @@ def test_a_question_is_answered_by_its_own_bounds_alone_though_others_have_the_s
     made = findings.answers([found("near", MET), found("not worse", MISSED)], [])
     near = next(one for one in made if one.subject == "learned" and one.question == findings.QUESTIONS[rows.PROGRAMS][1].text)
     assert (near.verdict, near.met, near.missed) == (MET, 1, 0)
+
+
+@pytest.mark.parametrize("group", rows.GROUPS)
+def test_a_row_on_which_a_subject_has_no_run_that_counts_leaves_its_group_undecided(tmp_path, group):
+    kept = filled(tmp_path, {"learned": 0.8, "learning": 0.8}, {"learned": 0.8, "learning": 0.8}, groups=(group,))
+    assert set(answers_of(kept).values()) == {MET}
+    for turn in range(40):
+        kept.runs[f"{group}/b", store.PAIR, turn, "learned"] = None
+    assert answers_of(kept) == {(group, "learned"): UNDECIDED, (group, "learning"): MET}
+    of_all = [one for one in findings.of_groups(kept) if one.subject == "learned"]
+    assert of_all and all(one.reference.endswith(" (1 of 2 rows)") and one.verdict == UNDECIDED for one in of_all)
+
+
+def test_a_fixed_setting_that_falls_over_on_one_seed_is_judged_by_the_others(tmp_path):
+    kept = filled(tmp_path, {"learned": 0.8, "learning": 0.8}, groups=("changing",))
+    for turn in range(40):
+        kept.runs["changing/b", store.PAIR, turn, GRID[0].name] = None
+    found = [one for one in findings.of_fixed(kept) if one.reference == GRID[0].name]
+    assert [(one.compared.pairs, one.verdict) for one in found] == [(40, MET)] * 2

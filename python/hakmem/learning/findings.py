@@ -136,11 +136,19 @@ def of_groups(store: Store, groups: Iterable[str] = GROUPS) -> list[Finding]:
         for subject in SUBJECTS[group] if rows else ():
             for reference, bound in _ASKED_OF_ALL[group]:
                 made = [_ratios(store.rounds(row), subject, reference, best[row]) for row in rows]
-                some = [ratios for ratios, _ in made if ratios.speed]
-                together = judging.joined(some) if group == CHANGING else judging.pooled(some)
-                found.append(_finding(group, ALL_ROWS, subject, _named(reference, made), bound, together))
+                found.append(_of_all(group, subject, _named(reference, made), bound, [ratios for ratios, _ in made]))
             found += _hardest([one for one in fixed if one.subject == subject])
     return found
+
+
+def _of_all(group: str, subject: str, reference: str, bound: str, rows: Sequence[Ratios]) -> Finding:
+    """A row without pairs, whose runs all failed for example, leaves all of them together undecided."""
+    some = [one for one in rows if one.speed]
+    found = _finding(group, ALL_ROWS, subject, reference, bound,
+                     judging.joined(some) if group == CHANGING else judging.pooled(some))
+    if len(some) == len(rows):
+        return found
+    return replace(found, reference=f"{reference} ({len(some)} of {len(rows)} rows)", verdict=judging.UNDECIDED)
 
 
 def _named(reference: str, made: list[tuple[Ratios, list[str]]]) -> str:
@@ -150,10 +158,10 @@ def _named(reference: str, made: list[tuple[Ratios, list[str]]]) -> str:
 
 
 def of_fixed(store: Store) -> list[Finding]:
-    """Every fixed setting of the changing programs that is left, over all pairs of all rows."""
+    """Every fixed setting of the changing programs that is left, over all pairs of all rows on which it ran."""
     rows = [store.rounds(row) for row in store.rows_of(CHANGING)]
-    return [_finding(CHANGING, ALL_ROWS, subject, name, "pays",
-                     judging.joined(judging.ratios(rounds, subject, name) for rounds in rows))
+    return [_of_all(CHANGING, subject, name, "pays",
+                    [judging.ratios(rounds, subject, name) for rounds in rows if any(rounds.get(name, []))])
             for name in _fixed_of_changing(store) for subject in SUBJECTS[CHANGING]]
 
 
