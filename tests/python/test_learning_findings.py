@@ -37,3 +37,12 @@ def test_a_fixed_setting_that_falls_over_on_one_seed_is_judged_by_the_others(tmp
         kept.runs["changing/b", store.PAIR, turn, GRID[0].name] = None
     found = [one for one in findings.of_fixed(kept) if one.reference == GRID[0].name]
     assert [(one.compared.pairs, one.verdict) for one in found] == [(40, MET)] * 2
+
+
+def test_the_hardest_to_beat_is_the_one_that_is_faster_though_it_takes_more_memory(tmp_path):
+    """Both are missed: the default by too little gained, the other by being slower."""
+    kept = filled(tmp_path, {"learned": 0.98, GRID[0].name: 0.95}, {GRID[0].name: 1.4}, groups=("changing",))
+    fixed = [one for one in findings.of_fixed(kept) if one.subject == "learned"]
+    assert {one.verdict for one in fixed} == {MISSED}
+    hardest = next(one for one in findings.of_groups(kept) if one.subject == "learned" and one.reference.startswith("every"))
+    assert hardest.reference == f"every fixed; hardest: {GRID[0].name}" and hardest.compared.speed.value < 1

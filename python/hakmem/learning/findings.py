@@ -175,10 +175,11 @@ def _hardest(fixed: Sequence[Finding]) -> list[Finding]:
 
 
 def _score(one: Finding) -> float:
-    """The lower, the less it pays."""
+    """The lower, the less it pays. Who is slower gains nothing by being leaner."""
     memory = [part.value for part in (one.compared.peak, one.compared.mean) if part is not None]
     speed = one.compared.speed.value if one.compared.speed else 0
-    return max(math.log(max(speed, 1e-9)), -math.log(max(min(memory, default=1), 1e-9)))
+    leanness = -math.log(max(min(memory, default=1), 1e-9)) if no_slower(one.compared) != judging.MISSED else -math.inf
+    return max(math.log(max(speed, 1e-9)), leanness)
 
 
 def by_kind(store: Store, subject: str) -> dict[str, Interval]:
