@@ -60,7 +60,7 @@ def report(seconds, peak=1000, mean=500):
 def test_ratios_are_of_rounds_that_both_have_done():
     rounds = {"learned": [report(1), None, report(2, 800)], "default": [report(2), report(9), report(2), report(7)]}
     made = judging.ratios(rounds, "learned", "default")
-    assert made.speed == (2, 1) and made.peak == (1, 0.8) and made.mean == (1, 1)
+    assert made.speed == {0: 2, 2: 1} and made.peak == {0: 1, 2: 0.8} and made.mean == {0: 1, 2: 1}
 
 
 def test_programs_have_no_mean_memory():
@@ -87,9 +87,17 @@ def test_a_setting_that_is_faster_is_found():
 
 
 def test_rows_are_pooled_round_by_round():
-    some = [judging.Ratios((2.0, 8.0, 9.0), (1.0, 1.0), ()), judging.Ratios((0.5, 2.0), (0.25, 4.0), (1.0,))]
+    some = [judging.Ratios({0: 2.0, 1: 8.0, 2: 9.0}, {0: 1.0, 1: 1.0}, {}), judging.Ratios({0: 0.5, 1: 2.0}, {0: 0.25, 1: 4.0}, {0: 1.0})]
     made = judging.pooled(some)
-    assert made.speed == pytest.approx((1.0, 4.0)) and made.peak == pytest.approx((0.5, 2.0)) and made.mean == (1.0,)
+    assert made.speed == pytest.approx({0: 1.0, 1: 4.0}) and made.peak == pytest.approx({0: 0.5, 1: 2.0}) and made.mean == {0: 1.0}
+
+
+def test_rows_are_pooled_by_the_rounds_that_all_have_though_a_run_failed():
+    """A round in which the machine was slow for one arm must not meet another round."""
+    whole = {"learned": [report(1), report(2), report(1)], "default": [report(4), report(1), report(9)]}
+    failed = {"learned": [None, report(1), report(1)], "default": [report(7), report(8), report(1)]}
+    made = judging.pooled([judging.ratios(rounds, "learned", "default") for rounds in (whole, failed)])
+    assert made.speed == pytest.approx({1: 2.0, 2: 3.0})
 
 
 # --- halving

@@ -19,7 +19,7 @@ from hakmem.learning.settings import DEFAULT
 def _fastest(rows: Sequence[Rounds], names: Sequence[str]) -> str | None:
     """By the geometric mean over all runs: a program has to live through all of its days."""
     speeds = {name: judging.joined(judging.ratios(rounds, name, DEFAULT.name) for rounds in rows).speed for name in names}
-    means = {name: statistics.geometric_mean(some) for name, some in speeds.items() if some}
+    means = {name: statistics.geometric_mean(some.values()) for name, some in speeds.items() if some}
     return max(means, key=lambda name: means[name], default=None)
 
 

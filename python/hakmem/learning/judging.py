@@ -1,7 +1,6 @@
 """Verdicts about pairs of runs: met, not excluded, missed, or not decided by what was measured."""
 
 import itertools
-import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -49,15 +48,15 @@ def any_of(verdicts: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Ratios:
-    """Of the rounds that both have done. Speed: above 1 the subject is faster; memory: below 1 it is leaner."""
+    """By the number of each round that both have done. Speed: above 1 the subject is faster; memory: below 1 it is leaner."""
 
-    speed: tuple[float, ...]
-    peak: tuple[float, ...]
-    mean: tuple[float, ...]  # may be shorter, or empty: short runs have none
+    speed: dict[int, float]
+    peak: dict[int, float]
+    mean: dict[int, float]  # may have fewer, or none: short runs have none
 
     def compared(self) -> "Compared":
-        return Compared(*(intervals.median(some) if some else None for some in (self.speed, self.peak, self.mean)),
-                        pairs=len(self.speed))
+        return Compared(*(intervals.median(list(some.values())) if some else None
+                          for some in (self.speed, self.peak, self.mean)), pairs=len(self.speed))
 
 
 @dataclass(frozen=True)
@@ -71,13 +70,15 @@ class Compared:
 
 
 def _ratios(pairs: Iterable[tuple[Report | None, Report | None]]) -> Ratios:
-    """Of (subject, reference)."""
-    done = [(ours, its) for ours, its in pairs if ours is not None and its is not None]
+    """Of (subject, reference), a pair of each round."""
+    done = {number: (ours, its) for number, (ours, its) in enumerate(pairs) if ours is not None and its is not None}
 
-    def memory(key: str) -> tuple[float, ...]:
-        both = [(ours.get(key), its.get(key)) for ours, its in done]
-        return tuple(mine / max(its, LEAST_MEMORY_KIB) for mine, its in both if mine is not None and its is not None)
-    return Ratios(tuple(its["seconds"] / ours["seconds"] for ours, its in done), memory("peak_kib"), memory("mean_kib"))
+    def memory(key: str) -> dict[int, float]:
+        both = {number: (ours.get(key), its.get(key)) for number, (ours, its) in done.items()}
+        return {number: mine / max(its, LEAST_MEMORY_KIB) for number, (mine, its) in both.items()
+                if mine is not None and its is not None}
+    return Ratios({number: its["seconds"] / ours["seconds"] for number, (ours, its) in done.items()}, memory("peak_kib"),
+                  memory("mean_kib"))
 
 
 def ratios(rounds: Rounds, subject: str, reference: str) -> Ratios:
@@ -120,17 +121,16 @@ def ratios_to_fastest(rounds: Rounds, subject: str, best: Sequence[str | None]) 
 
 
 def pooled(some: Sequence[Ratios]) -> Ratios:
-    """Geometric means over rows, round by round; of as many rounds as all rows have."""
-    def over(key: str) -> tuple[float, ...]:
-        lists = [getattr(one, key) for one in some]
-        filled = [one for one in lists if one]
-        count = min((len(one) for one in filled), default=0)
-        return tuple(math.exp(statistics.fmean(math.log(one[number]) for one in filled)) for number in range(count))
+    """Geometric means over rows, round by round; of the rounds that all rows have."""
+    def over(key: str) -> dict[int, float]:
+        filled = [by_round for one in some if (by_round := getattr(one, key))]
+        numbers = sorted(set.intersection(*map(set, filled))) if filled else []
+        return {number: statistics.geometric_mean(one[number] for one in filled) for number in numbers}
     return Ratios(over("speed"), over("peak"), over("mean"))
 
 
 def joined(some: Iterable[Ratios]) -> Ratios:
     """All pairs of all rows, each for itself."""
     parts = list(some)
-    return Ratios(*(tuple(itertools.chain.from_iterable(getattr(one, key) for one in parts))
+    return Ratios(*(dict(enumerate(itertools.chain.from_iterable(getattr(one, key).values() for one in parts)))
                     for key in ("speed", "peak", "mean")))
