@@ -115,7 +115,7 @@ def test_the_luckiest_of_equal_settings_is_not_faster_on_other_seeds(tmp_path):
                               for seed in range(1, 21)})
     some = [judging.ratios_to_fastest(kept.rounds(row), "learned", best)[0]
             for row, best in findings.fastest_fixed(kept, rows.CHANGING).items()]
-    assert 0.97 < judging.joined(some).compared().speed.value < 1.03
+    assert 0.97 < judging.joined(some).speed.value < 1.03
 
 
 def test_forty_pairs_of_twenty_seeds_decide_and_those_of_one_seed_do_not(tmp_path):

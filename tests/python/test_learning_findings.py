@@ -1,7 +1,7 @@
 """What is concluded of rows and groups."""
 
 import pytest
-from hakmem.learning import findings, rows, store
+from hakmem.learning import findings, judging, rows, store
 from hakmem.learning.findings import Finding
 from hakmem.learning.judging import MET, MISSED, UNDECIDED, Compared
 from made_up import GRID, answers_of, filled, interval
@@ -46,3 +46,11 @@ def test_the_hardest_to_beat_is_the_one_that_is_faster_though_it_takes_more_memo
     assert {one.verdict for one in fixed} == {MISSED}
     hardest = next(one for one in findings.of_groups(kept) if one.subject == "learned" and one.reference.startswith("every"))
     assert hardest.reference == f"every fixed; hardest: {GRID[0].name}" and hardest.compared.speed.value < 1
+
+
+def test_pairs_of_one_seed_count_as_one_for_the_interval():
+    """Runs of a seed that are all the same tell as much as one run of each."""
+    def of_seeds(rounds):
+        return judging.joined([judging.Ratios(dict.fromkeys(range(rounds), 1 + seed / 100), {}, {}) for seed in range(20)])
+    one, many = of_seeds(1), of_seeds(8)
+    assert many.speed == one.speed and (one.pairs, many.pairs) == (20, 160)

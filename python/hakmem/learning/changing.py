@@ -18,8 +18,9 @@ from hakmem.learning.settings import DEFAULT
 
 def _fastest(rows: Sequence[Rounds], names: Sequence[str]) -> str | None:
     """By the geometric mean over all runs: a program has to live through all of its days."""
-    speeds = {name: judging.joined(judging.ratios(rounds, name, DEFAULT.name) for rounds in rows).speed for name in names}
-    means = {name: statistics.geometric_mean(some.values()) for name, some in speeds.items() if some}
+    speeds = {name: [one for rounds in rows for one in judging.ratios(rounds, name, DEFAULT.name).speed.values()]
+              for name in names}
+    means = {name: statistics.geometric_mean(some) for name, some in speeds.items() if some}
     return max(means, key=lambda name: means[name], default=None)
 
 
@@ -47,14 +48,14 @@ class Switching:
 
 def by_kind(rows: Sequence[Rounds], subject: str) -> dict[str, Interval]:
     """Of each kind of phase, with however many threads: the default's seconds over the subject's."""
-    ratios = defaultdict(list)
-    for rounds in rows:
+    ratios = defaultdict(lambda: [[] for _ in rows])
+    for row, rounds in enumerate(rows):
         for ours, its in zip(rounds.get(subject, []), rounds.get(DEFAULT.name, []), strict=False):
             if ours is not None and its is not None:
                 both = zip(ours.get("phase_seconds", []), its.get("phase_seconds", []), strict=False)
                 for kind, (mine, others) in zip(ours.get("phase_kinds", []), both, strict=False):
-                    ratios[kind.partition("/")[0]].append(others / mine)
-    return {kind: intervals.median(some) for kind, some in sorted(ratios.items())}
+                    ratios[kind.partition("/")[0]][row].append(others / mine)
+    return {kind: intervals.median_of_groups(some) for kind, some in sorted(ratios.items())}
 
 
 def _phases_of(rounds: Rounds, name: str | None, number: int) -> list[float] | None:
@@ -94,10 +95,7 @@ def switching(rows: Sequence[Rounds], names: Sequence[str]) -> Switching | None:
     if not any(over_default) or not any(over_fastest):
         return None
 
-    def interval(gains: list[list[float]]) -> Interval:
-        return intervals.median([one for some in gains for one in some])
-
     def mean(gains: list[list[float]]) -> float:
         return statistics.geometric_mean(statistics.median(some) for some in gains if some)
-    return Switching(interval(over_default), interval(over_fastest), mean(over_default), mean(over_fastest),
+    return Switching(intervals.median_of_groups(over_default), intervals.median_of_groups(over_fastest), mean(over_default), mean(over_fastest),
                      sum(map(len, over_default)), sum(map(bool, over_default)))

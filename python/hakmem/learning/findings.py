@@ -69,8 +69,7 @@ BOUNDS: dict[str, tuple[str, Callable[[Compared], str]]] = {
 }
 
 
-def _finding(group: str, row: str, subject: str, reference: str, bound: str, some: Ratios) -> Finding:
-    compared = some.compared()
+def _finding(group: str, row: str, subject: str, reference: str, bound: str, compared: Compared) -> Finding:
     text, judge = BOUNDS[bound]
     return Finding(group, row, subject, reference, bound, text, compared,
                    judge(compared) if compared.pairs >= LEAST_PAIRS else judging.UNDECIDED)
@@ -123,7 +122,7 @@ def of_rows(store: Store, groups: Iterable[str] = GROUPS) -> list[Finding]:
             for subject in SUBJECTS[group]:
                 for reference, bound in _ASKED[group]:
                     some, named = _ratios(rounds, subject, reference, best[row])
-                    found.append(_finding(group, row, subject, ", ".join(named) or reference, bound, some))
+                    found.append(_finding(group, row, subject, ", ".join(named) or reference, bound, some.compared()))
     return found
 
 
@@ -145,7 +144,7 @@ def _of_all(group: str, subject: str, reference: str, bound: str, rows: Sequence
     """A row without pairs, whose runs all failed for example, leaves all of them together undecided."""
     some = [one for one in rows if one.speed]
     found = _finding(group, ALL_ROWS, subject, reference, bound,
-                     judging.joined(some) if group == CHANGING else judging.pooled(some))
+                     judging.joined(some) if group == CHANGING else judging.pooled(some).compared())
     if len(some) == len(rows):
         return found
     return replace(found, reference=f"{reference} ({len(some)} of {len(rows)} rows)", verdict=judging.UNDECIDED)

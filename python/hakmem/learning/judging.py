@@ -1,6 +1,5 @@
 """Verdicts about pairs of runs: met, not excluded, missed, or not decided by what was measured."""
 
-import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -129,8 +128,9 @@ def pooled(some: Sequence[Ratios]) -> Ratios:
     return Ratios(over("speed"), over("peak"), over("mean"))
 
 
-def joined(some: Iterable[Ratios]) -> Ratios:
-    """All pairs of all rows, each for itself."""
-    parts = list(some)
-    return Ratios(*(dict(enumerate(itertools.chain.from_iterable(getattr(one, key).values() for one in parts)))
-                    for key in ("speed", "peak", "mean")))
+def joined(some: Sequence[Ratios]) -> Compared:
+    """All pairs of all rows. Those of one row are alike, so that intervals are of rows."""
+    def over(key: str) -> Interval | None:
+        by_row = [list(values.values()) for one in some if (values := getattr(one, key))]
+        return intervals.median_of_groups(by_row) if by_row else None
+    return Compared(over("speed"), over("peak"), over("mean"), pairs=sum(len(one.speed) for one in some))

@@ -46,6 +46,7 @@ def _compared(store: Store) -> dict[str, tuple[Compared, Compared | None, Compar
     """By row: learned over the default, over the fastest fixed setting where there are several, learning over the default;
     and of the changing programs all pairs together, by which they are judged."""
     made: dict[str, list[Ratios]] = {}
+    compared: dict[str, list[Compared]] = {}
     has_fixed = {row: len(findings.fixed_settings(store, row)) > 1 for row in _rows(store)}
     for group in GROUPS:
         best = findings.fastest_fixed(store, group)
@@ -54,11 +55,11 @@ def _compared(store: Store) -> dict[str, tuple[Compared, Compared | None, Compar
             made[row] = [judging.ratios(rounds, LEARNED, DEFAULT.name),
                          judging.ratios_to_fastest(rounds, LEARNED, best[row])[0],
                          judging.ratios(rounds, LEARNING.name, DEFAULT.name)]
+        compared |= {row: [one.compared() for one in made[row]] for row in store.rows_of(group)}
     if rows := store.rows_of(CHANGING):
-        made[ALL_CHANGING] = [judging.joined(some) for some in zip(*(made[row] for row in rows), strict=True)]
+        compared[ALL_CHANGING] = [judging.joined(some) for some in zip(*(made[row] for row in rows), strict=True)]
         has_fixed[ALL_CHANGING] = any(has_fixed[row] for row in rows)
-    return {row: (over.compared(), best.compared() if has_fixed.get(row) else None, learns.compared())
-            for row, (over, best, learns) in made.items()}
+    return {row: (over, best if has_fixed.get(row) else None, learns) for row, (over, best, learns) in compared.items()}
 
 
 def _part_values(effects: list[findings.PartEffect]) -> tuple[list[dict], list[dict]]:
