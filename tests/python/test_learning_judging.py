@@ -86,6 +86,19 @@ def test_a_setting_that_is_faster_is_found():
     assert best == ["quick"] and made.compared().speed.value == pytest.approx(0.9)
 
 
+def test_memory_over_two_fastest_settings_is_between_theirs_not_the_one_of_either_by_chance():
+    """Even rounds are judged against a lean one, odd rounds against one that takes four times as much."""
+    rounds = {"learned": [report(1, 800 + turn, 400) for turn in range(40)],
+              "lean": [report(1 + turn % 2, 400, 200) for turn in range(40)],
+              "fat": [report(2 - turn % 2, 1600, 800) for turn in range(40)], "gone": [None] * 40}
+    made, named = judging.ratios_to_fastest(rounds, "learned", judging.fastest_by_round(rounds, ["lean", "fat", "gone"]))
+    assert set(named) == {"lean", "fat"} and len(made.speed) == 40
+    compared = made.compared()
+    assert compared.mean.as_json() == pytest.approx([1, 1, 1]) and 0.99 < compared.peak.low <= compared.peak.high < 1.06
+    one, _ = judging.ratios_to_fastest(rounds, "learned", ["fat"] * 40)
+    assert len(one.peak) == 40
+
+
 def test_rows_are_pooled_round_by_round():
     some = [judging.Ratios({0: 2.0, 1: 8.0, 2: 9.0}, {0: 1.0, 1: 1.0}, {}), judging.Ratios({0: 0.5, 1: 2.0}, {0: 0.25, 1: 4.0}, {0: 1.0})]
     made = judging.pooled(some)

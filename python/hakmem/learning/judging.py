@@ -1,8 +1,9 @@
 """Verdicts about pairs of runs: met, not excluded, missed, or not decided by what was measured."""
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hakmem import intervals
@@ -114,9 +115,17 @@ def fastest_by_round(rounds: Rounds, names: Sequence[str]) -> list[str | None]:
 
 
 def ratios_to_fastest(rounds: Rounds, subject: str, best: Sequence[str | None]) -> tuple[Ratios, list[str]]:
-    """Against the setting that is named for each round, and which those are."""
+    """Against the setting that is named for each round, and which those are. Where even and odd rounds have different ones,
+    whose memory may differ by much, memory is of an even round and the next one together, else it would be of neither."""
     pairs = [(report_of(rounds, subject, number), report_of(rounds, name, number)) for number, name in enumerate(best)]
-    return _ratios(pairs), [name for name in dict.fromkeys(best) if name is not None]
+    made, names = _ratios(pairs), [name for name in dict.fromkeys(best) if name is not None]
+    return made if len(names) < 2 else replace(made, peak=_by_two(made.peak), mean=_by_two(made.mean)), names
+
+
+def _by_two(memory: dict[int, float]) -> dict[int, float]:
+    """Geometric means of even rounds and the next ones."""
+    return {number: math.sqrt(ratio * memory[number + 1]) for number, ratio in memory.items()
+            if number % 2 == 0 and number + 1 in memory}
 
 
 def pooled(some: Sequence[Ratios]) -> Ratios:
