@@ -24,6 +24,7 @@ QUICK_PARTS = 5  # of the operations, with --quick
 PHASES, PHASE_WORK, QUICK_PHASE_WORK = 6, 200, 20  # of a changing program
 RESEARCH_TIMES = 12  # as long as a run: what mode research needs to decide anything
 PHASE_SECONDS, RUN_SECONDS = 1.3, 1.5  # about, of its phases and of any other row's runs
+LEAST_ROUNDS = 2  # of a seed of the changing programs
 TRACE = "changing/trace/"
 SEED_MOST = 2**32 - 1
 TRACE_CALLS, TRACE_TURNS_MOST = 120_000_000, 4000  # of recorded programs: a second or two
@@ -76,7 +77,7 @@ def rounds_of(group: str, names: list[str], pairs: int) -> int:
     """Of each of a group's rows. Those of the changing programs are judged together: the pairs are shared by the seeds, and
     each has two or more, so that what is chosen by one round can be judged by another."""
     seeds = sum(not is_trace(name) for name in names)
-    return pairs if group != CHANGING or seeds < 2 else max(2, -(-pairs // seeds))
+    return pairs if group != CHANGING or seeds < 2 else max(LEAST_ROUNDS, -(-pairs // seeds))
 
 
 # Sizes that sit badly: a block of the class is at least a tenth larger. (At 272 and 528 bytes no more than 6 and 9 % of
@@ -122,17 +123,21 @@ def _mode(row: Row, environment: dict[str, str]) -> dict[str, str]:
     return environment | {"HAKMEM_MODE": "research"} if learns and row.name.endswith(_SITES_RULED) else environment
 
 
-def _task_of(row: Row, group: str, quick: bool) -> Task:
+def _task_of(row: Row, group: str, quick: bool, first_place: int) -> Task:
+    """first_place: of its code, in its first round; from there it goes on."""
     few = QUICK_PHASE_WORK if group == CHANGING else max(1, row.operations // QUICK_PARTS)
     short = replace(row, operations=few) if quick else row
     about = PHASES * PHASE_SECONDS if group == CHANGING else RUN_SECONDS
     options = _OPTIONS.get(row.name, {})
 
     def run(allocator: Allocator, _: Path, turn: int, times: int = 1) -> Run:
-        its = replace(short, operations=times * short.operations, place=turn)
+        its = replace(short, operations=times * short.operations, place=first_place + turn)
         return runner.run(its, replace(allocator, environment=options | _mode(its, allocator.environment)), False)
+
+    def moved(policy: str, learned: int, turn: int) -> str:
+        return call_sites.moved(row.workload, policy, first_place + learned, first_place + turn)
     return Task(row.name, group, run, lambda: workloads.program(row.workload), partial(run, times=RESEARCH_TIMES),
-                about_seconds=about * short.operations / row.operations, moved=partial(call_sites.moved, row.workload))
+                about_seconds=about * short.operations / row.operations, moved=moved)
 
 
 def _program_task(program: programs.Subject) -> Task:
@@ -173,7 +178,9 @@ def drawn_seeds(count: int) -> list[int]:
 def all_tasks(seeds: list[int], files: list[Path], quick: bool) -> list[Task]:
     """Every row there is on this machine; quick: few, and short ones."""
     made = {STATIONARY: _stationary(), CHANGING: _changing(seeds), MEMORY: _memory(), ADVERSARIAL: _adversarial()}
-    tasks = [_task_of(row, group, quick) for group, rows in made.items() for row in rows]
+    # Seeds, which have few rounds each, begin where the one before has been.
+    tasks = [_task_of(row, group, quick, LEAST_ROUNDS * number if group == CHANGING else 0)
+             for group, rows in made.items() for number, row in enumerate(rows)]
     if files:
         tasks.append(_trace_task(tuple(files), quick))
         tasks.sort(key=lambda task: GROUPS.index(task.group))

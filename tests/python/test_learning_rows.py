@@ -1,0 +1,44 @@
+"""What the rows of hakmem bench policy run, told by commands and environments that are made up."""
+
+from pathlib import Path
+
+import pytest
+from hakmem import run as runner
+from hakmem import workloads
+from hakmem.allocator import Allocator
+from hakmem.learning import call_sites, rows
+
+SUBJECT = Allocator("hakmem", Path("/some/lib.so"), environment={"HAKMEM_MODE": "learning"})
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """What is run: rows and environments, in their order."""
+    made = []
+
+    def run(row, allocator, quick):
+        made.append((row, allocator.environment))
+        return runner.Run({"seconds": 1.0})
+    monkeypatch.setattr(runner, "run", run)
+    return made
+
+
+def test_seeds_that_have_two_rounds_each_go_through_all_places(ran, tmp_path):
+    tasks = [task for task in rows.all_tasks(list(range(1, 21)), [], False) if task.group == rows.CHANGING]
+    rounds = rows.rounds_of(rows.CHANGING, [task.name for task in tasks], 40)
+    for task in tasks:
+        for turn in range(rounds):
+            task.run(SUBJECT, tmp_path, turn)
+    places = [row.place % workloads.PLACES for row, _ in ran]
+    assert rounds == 2 and set(places) == set(range(workloads.PLACES)) and max(map(places.count, places)) <= 4
+
+
+@pytest.mark.parametrize("name", ["changing/7", "memory/odd/1040/1t"])
+def test_what_was_learned_goes_with_the_code_of_each_round(ran, tmp_path, monkeypatch, name):
+    moves = []
+    monkeypatch.setattr(call_sites, "moved", lambda workload, policy, learned, place: moves.append((learned, place)))
+    task = next(task for task in rows.all_tasks([5, 6, 7], [], False) if task.name == name)
+    for turn in (0, 3):
+        task.run(SUBJECT, tmp_path, turn)
+    task.moved("a policy", 0, 3)
+    assert moves == [tuple(row.place for row, _ in ran)] and moves[0][0] != moves[0][1]
