@@ -415,10 +415,6 @@ def test_bench_still_means_the_suites():
     assert done.exit_code == 0 and done.output.split() == ["bulk/64/lifo", "bulk/64/fifo", "bulk/64/random"]
 
 
-def test_values_of_a_run_without_mean_memory():
-    assert campaign._values({"seconds": 2, "peak_kib": 9, "mean_kib": None}) == {"time": 2, "memory": 9}
-
-
 @pytest.fixture
 def made_up_rows(monkeypatch, tmp_path):
     """The command runs these, and a library that is a file."""

@@ -1,7 +1,7 @@
 """What is concluded of rows and groups."""
 
 import pytest
-from hakmem.learning import findings, judging, rows, store
+from hakmem.learning import findings, judging, rows, store, tables
 from hakmem.learning.findings import Finding
 from hakmem.learning.judging import MET, MISSED, UNDECIDED, Compared
 from made_up import GRID, answers_of, filled, interval
@@ -54,3 +54,16 @@ def test_pairs_of_one_seed_count_as_one_for_the_interval():
         return judging.joined([judging.Ratios(dict.fromkeys(range(rounds), 1 + seed / 100), {}, {}) for seed in range(20)])
     one, many = of_seeds(1), of_seeds(8)
     assert many.speed == one.speed and (one.pairs, many.pairs) == (20, 160)
+
+
+def test_speed_peak_and_mean_stand_in_their_own_columns(tmp_path):
+    kept = filled(tmp_path, {"learned": 0.8}, {"learned": 0.9}, groups=("memory",))
+    found = findings.of_rows(kept)
+    page = tables.as_page(kept, found, findings.of_groups(kept), [], "x.svg")
+    head = next(line for line in page.splitlines() if line.startswith("| row | what runs | over |"))
+    line = next(line for line in page.splitlines() if line.startswith("| memory/a | learned"))
+    told = dict(zip(*([cell.strip() for cell in one.split("|")] for one in (head, line)), strict=True))
+    got = [float(told[name].partition(";")[0]) for name in ("speed", "peak memory", "mean memory")]
+    assert got == pytest.approx([1.25, 0.9, 0.99], abs=0.004)
+    made = next(one for one in found if one.row == "memory/a" and one.subject == "learned").compared
+    assert [made.speed.value, made.peak.value, made.mean.value] == pytest.approx(got, abs=0.001)

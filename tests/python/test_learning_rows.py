@@ -42,3 +42,20 @@ def test_what_was_learned_goes_with_the_code_of_each_round(ran, tmp_path, monkey
         task.run(SUBJECT, tmp_path, turn)
     task.moved("a policy", 0, 3)
     assert moves == [tuple(row.place for row, _ in ran)] and moves[0][0] != moves[0][1]
+
+
+def test_rows_where_memory_is_dear_say_so_to_every_arm(ran, tmp_path):
+    for task in rows.all_tasks([1], [], False):
+        if task.name.endswith("/dear"):
+            task.run(SUBJECT, tmp_path, 0)
+    prices = {row.name: environment.get("HAKMEM_MEMORY_PRICE") for row, environment in ran}
+    assert prices == {"memory/idle/500ms/dear": "1000000", "memory/threads/64t/dear": "100000000"}
+    assert all(environment["HAKMEM_MODE"] == "learning" for _, environment in ran)
+
+
+def test_mode_research_gets_runs_that_are_twelve_times_as_long(ran, tmp_path):
+    task = next(task for task in rows.all_tasks([1], [], False) if task.name == "loop/json")
+    task.run(SUBJECT, tmp_path, 0)
+    task.run_for_long(SUBJECT, tmp_path, 0)
+    (short, _), (long, _) = ran
+    assert long.operations == 12 * short.operations

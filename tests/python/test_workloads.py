@@ -1,8 +1,10 @@
 """The workload programs do exactly the operations they report, and refuse bad arguments."""
 
 import json
+import re
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -238,3 +240,11 @@ def test_a_run_in_which_the_library_complains_does_not_count(library, tmp_path):
     row = next(one for one in suites.ROWS if one.name == "mixed/16-1024/400/1t")
     made = runner.run(replace(row, operations=1000), Allocator("hakmem", library, environment={"HAKMEM_POLICY": str(bad)}), False)
     assert made.report is None and made.failure.startswith("hakmem: ") and "bad.policy, line 2" in made.failure
+
+
+def test_mean_memory_is_not_the_peak():
+    code = "import time; x = bytearray(b'x' * (80 << 20)); del x; time.sleep(0.5); print(open('/proc/self/status').read())"
+    process = subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE, text=True)
+    watch = runner.Watch(process.pid)
+    peak_kib = int(re.search(r"VmHWM:\s+(\d+)", process.communicate()[0])[1])
+    assert 1000 < watch.end() < peak_kib / 2
