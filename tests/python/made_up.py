@@ -57,6 +57,20 @@ class Program:
         return runner.Run(report)
 
 
+class Reader(Program):
+    """Keeps the policies that it begins with, by setting and round."""
+
+    def __init__(self):
+        super().__init__()
+        self.read = {}
+
+    def __call__(self, allocator, folder, turn):
+        given = allocator.environment
+        if "HAKMEM_POLICY" in given and "HAKMEM_MODE" not in given:
+            self.read[allocator.name, turn] = Path(given["HAKMEM_POLICY"]).read_text()
+        return super().__call__(allocator, folder, turn)
+
+
 GRID = settings.grid_of_axes(thin=True)
 
 

@@ -11,7 +11,7 @@ from hakmem import comparison, machine, places, policies
 from hakmem.cli import app
 from hakmem.learning import campaign, findings, picture, rows, settings, store, tables
 from hakmem.learning.rows import Task
-from made_up import GRID, LEARNED_TEXT, MACHINE, Program, answers_of, filled, head, learned_before_rounds, made, task_of
+from made_up import GRID, LEARNED_TEXT, MACHINE, Program, Reader, answers_of, filled, head, learned_before_rounds, made, task_of
 from typer.testing import CliRunner
 
 
@@ -239,20 +239,6 @@ def test_parts_are_compared_with_the_one_file_that_they_are_of(tmp_path):
     one = made(tmp_path, program, [task_of("memory/x", program)], parts=True)
     one.run()
     assert len(set(files_of_learned(program))) == 1 and ("memory/x", "learned-0") not in one.store.learned
-
-
-class Reader(Program):
-    """Keeps the policies that it begins with, by setting and round."""
-
-    def __init__(self):
-        super().__init__()
-        self.read = {}
-
-    def __call__(self, allocator, folder, turn):
-        given = allocator.environment
-        if "HAKMEM_POLICY" in given and "HAKMEM_MODE" not in given:
-            self.read[allocator.name, turn] = Path(given["HAKMEM_POLICY"]).read_text()
-        return super().__call__(allocator, folder, turn)
 
 
 @pytest.mark.parametrize("has_parts, name, learned_in", [(False, "learned", [0, 0, 1, 2]), (True, "only-sites", [0, 0, 0, 0])])

@@ -4,8 +4,8 @@ everybody who is left, in random order.
 Every run that is in the store already is not made again. A policy that was learned is in the store as text, so that a
 measurement that goes on uses the same.
 
-What a run learns differs from run to run. So a round's learned policy is what the round before learned, and intervals of
-pairs have that in them; but where parts of it are compared, which are all of one file.
+What a run learns differs from run to run. So a round's learned policy is what the round before learned, or where that failed
+the newest there is, and intervals of pairs have that in them; but where parts of it are compared, which are all of one file.
 """
 
 import math
@@ -125,8 +125,9 @@ class Campaign:
         if (setting := self._known.get(name)) is not None:
             return setting.variables(self._place(task))
         learned = 0  # the round in which a row's first run learns, and the one of mode research
-        if name == LEARNED and stage == PAIR and (task.name, _learned_in(turn - 1)) in self.store.learned:
-            name, learned = _learned_in(turn - 1), turn - 1
+        if name == LEARNED and stage == PAIR:
+            before = [one for one in range(turn) if (task.name, _learned_in(one)) in self.store.learned]
+            name, learned = (_learned_in(before[-1]), before[-1]) if before else (name, learned)
         files = {file: task.moved(text, learned, turn) for file, text in self.store.learned[task.name, name].items()}
         return settings.learned_from(name, _written(self._place(task) / name, files, task.one_file))
 
