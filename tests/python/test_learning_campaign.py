@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from hakmem.learning import campaign
-from made_up import Reader, made, task_of
+from hakmem.learning import campaign, store
+from made_up import Program, Reader, made, task_of
 
 
 @pytest.mark.parametrize("mean, memory", [(None, 16), (4, 8)])
@@ -21,3 +21,30 @@ def test_where_the_round_before_failed_to_learn_the_newest_file_is_used(tmp_path
     task = replace(task_of("memory/x", program), moved=lambda text, learned, turn: text.replace("end\n", f"of {learned}\nend\n"))
     made(tmp_path, program, [task], pairs=5).run()
     assert [program.read["learned", turn].splitlines()[-2] for turn in range(1, 5)] == ["of 0", "of 1", "of 1", "of 1"]
+
+
+def test_a_rows_turn_after_another_row_begins_with_a_run_of_the_defaults_that_no_figure_has(tmp_path):
+    order = []
+
+    class Told(Program):
+        def __call__(self, allocator, folder, turn):
+            order.append((self, allocator.name, turn))
+            return super().__call__(allocator, folder, turn)
+    programs = [Told(), Told()]
+    told = []
+    one = made(tmp_path, None, [task_of(f"memory/{letter}", program) for letter, program in zip("ab", programs, strict=True)])
+    one.on_run = lambda it, task, stage, turn, name, failure: told.append((name, it.runs_done() + it.runs_left()))
+    one.run()
+    turns = [order[2:][start:start + 4] for start in range(0, 4 * 2 * 4, 4)]  # both have learned; then four rounds of each
+    assert len(order) == 2 + 4 * 2 * 4
+    for number, runs in enumerate(turns):
+        assert {program for program, _, _ in runs} == {programs[number % 2]} and {turn for _, _, turn in runs} == {number // 2}
+        assert runs[0][1] == "default" and sorted(name for _, name, _ in runs[1:]) == ["default", "learned", "learning"]
+    assert sum(key[1:3] == (store.PAIR, 0) for key in one.store.runs) == 2 * 3 and len(one.store.took["memory/a"]) == 1 + 4 * 3
+    assert [name for name, _ in told].count("to warm up") == 8 and {whole for _, whole in told} == {len(order)}
+
+
+def test_one_row_by_itself_is_warm(tmp_path):
+    program = Program()
+    made(tmp_path, program, [task_of("memory/a", program)]).run()
+    assert len(program.runs) == 1 + 4 * 3

@@ -1,5 +1,5 @@
 """Makes the runs, group by group: learns, screens the grid where the group asks about fixed settings, then round by round
-everybody who is left, in random order.
+everybody who is left, in random order. A row's turn after another's begins with a run that is not counted.
 
 Every run that is in the store already is not made again. A policy that was learned is in the store as text, so that a
 measurement that goes on uses the same.
@@ -29,6 +29,7 @@ TIME, SPACE = "time", "memory"  # what the grid is screened by
 CRITERIA = {STATIONARY: (TIME,), CHANGING: (TIME, SPACE), PROGRAMS: (TIME,)}  # the other groups don't ask about fixed settings
 ROWS_OF_RUNG = 4  # of those that are screened together; while many settings are left, half as many
 MANY = 40  # settings
+WARMING = 1  # run at the beginning of a row's turn
 
 OnRun = Callable[["Campaign", Task, str, int, str, str | None], None]  # task, stage, round, setting, failure
 OnGroup = Callable[["Campaign", str], None]  # all of its runs are made
@@ -47,6 +48,7 @@ class Campaign:
     on_group: OnGroup
     _known: dict[str, Setting] = field(init=False)
     _done: Counter = field(init=False, default_factory=Counter)  # runs by row and stage, those of the store too
+    _ran: str | None = field(init=False, default=None)  # the row whose run was the last
 
     def __post_init__(self):
         fixed = [DEFAULT, LEARNING, *self.grid, *settings.learning_by_parts()]
@@ -89,7 +91,7 @@ class Campaign:
     def _left(self, task: Task) -> int:
         learns = 0 if (task.name, _last_learned(task)) in self.store.learned else _learning_runs(task)
         screens = 0 if task.name in self.store.chosen else self._screening_runs(task)
-        pairs = self._rounds(task.group) * self._expected(task)
+        pairs = self._rounds(task.group) * (WARMING + self._expected(task))
         return sum(max(0, planned - self._done[task.name, stage])
                    for stage, planned in ((LEARN, learns), (SCREEN, screens), (PAIR, pairs)))
 
@@ -104,7 +106,7 @@ class Campaign:
         if criteria == 0:
             return 0
         together = self._tasks_of(CHANGING) if task.group == CHANGING else [task]
-        return sum(min(len(self.grid), count if rung == 0 else criteria * count) + (len(together) > 1)
+        return sum(min(len(self.grid), count if rung == 0 else criteria * count) + (len(together) > 1) + WARMING
                    for rung, count in enumerate(halving.rungs_of(len(self.grid)))
                    if task in _rows_of_rung(together, rung, count))
 
@@ -140,7 +142,7 @@ class Campaign:
             leaves_file = stage == PAIR and name == LEARNING.name and not self.has_parts
             learns, to = self._place_to_learn(task) if leaves_file else (None, {})
             allocator = replace(self.library, name=name, environment=self.library.environment | given | to)
-            begun = time.monotonic()
+            begun, self._ran = time.monotonic(), task.name
             run = task.run_for_long if for_long else task.run
             made = run(allocator, self._place(task) / "left", turn)
             if learns is not None and made.failure is None:
@@ -158,8 +160,17 @@ class Campaign:
         random.Random(f"{self.seed} {task.name} {stage} {turn}").shuffle(order)
         is_out = {name for name in names if (task.name, stage, turn, name) not in self.store.runs
                   and self.store.has_failed(task.name, name)}
-        self._done[task.name, stage] += len(is_out)
+        self._done[task.name, stage] += len(is_out) + WARMING
+        if task.name != self._ran and any((task.name, stage, turn, name) not in self.store.runs for name in set(names) - is_out):
+            self._warm_up(task, stage, turn)
         return {name: None if name in is_out else self._made(task, stage, turn, name) for name in order}
+
+    def _warm_up(self, task: Task, stage: str, turn: int) -> None:
+        """After another row's runs the first one takes longer, whoever makes it: a run that no figure has."""
+        allocator = replace(self.library, name=DEFAULT.name)
+        task.run(allocator, self._place(task) / "left", turn)
+        self._ran = task.name
+        self.on_run(self, task, stage, turn, "to warm up", None)
 
     # --- what is learned
 
