@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from hakmem.learning import campaign, store
-from made_up import Program, Reader, made, task_of
+from hakmem.learning import campaign, halving, store
+from made_up import GRID, Program, Reader, made, task_of
 
 
 @pytest.mark.parametrize("mean, memory", [(None, 16), (4, 8)])
@@ -48,3 +48,30 @@ def test_one_row_by_itself_is_warm(tmp_path):
     program = Program()
     made(tmp_path, program, [task_of("memory/a", program)]).run()
     assert len(program.runs) == 1 + 4 * 3
+
+
+def test_one_row_is_screened_by_what_is_over_the_defaults_and_twice_where_few_are_left(tmp_path):
+    """Who is lucky in one turn is out; a turn in which the machine is slow puts nobody out."""
+    rungs = len(halving.rungs_of(len(GRID)))
+
+    class Noisy(Program):
+        def __call__(self, allocator, folder, turn):
+            made = super().__call__(allocator, folder, turn)
+            luck = {0: 0.5, rungs: 4}.get(turn, 1) if allocator.name == "stacks=1m" else 1
+            made.report["seconds"] *= luck * (10 if turn >= rungs else 1)
+            return made
+    one = made(tmp_path, None, [task_of("stationary/x", Noisy({"mode=fast": 0.8, "retain=0": 0.9, "w_max=1.25": 0.85}))])
+    one.run()
+    assert set(one.store.chosen["stationary/x"][4:]) == {"mode=fast", "retain=0", "w_max=1.25"}
+    screened = [(turn, name) for _, stage, turn, name in one.store.runs if stage == store.SCREEN]
+    turns = {turn: sum(number == turn for number, _ in screened) for turn in range(2 * rungs)}
+    assert turns == {rung + again * rungs: 1 + count for rung, count in enumerate(halving.rungs_of(len(GRID))) for again in (0, 1)}
+    assert all((turn, "default") in screened for turn in turns)
+
+
+def test_while_many_settings_are_left_one_row_runs_each_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "FEW", 4)
+    one = made(tmp_path, Program())
+    one.run()
+    turns = {turn for _, stage, turn, _ in one.store.runs if stage == store.SCREEN}
+    assert turns == {0, 1, 2, 5}  # of 16, 8 and 4 settings, the last again

@@ -29,6 +29,7 @@ TIME, SPACE = "time", "memory"  # what the grid is screened by
 CRITERIA = {STATIONARY: (TIME,), CHANGING: (TIME, SPACE), PROGRAMS: (TIME,)}  # the other groups don't ask about fixed settings
 ROWS_OF_RUNG = 4  # of those that are screened together; while many settings are left, half as many
 MANY = 40  # settings
+FEW = 24  # settings, that one row by itself is screened by two runs of each
 WARMING = 1  # run at the beginning of a row's turn
 
 OnRun = Callable[["Campaign", Task, str, int, str, str | None], None]  # task, stage, round, setting, failure
@@ -102,13 +103,13 @@ class Campaign:
         return len(_always(task)) + halving.LEFT * len(CRITERIA.get(task.group, ()))
 
     def _screening_runs(self, task: Task) -> int:
+        """With the default's of each turn."""
         criteria = len(CRITERIA.get(task.group, ()))
         if criteria == 0:
             return 0
-        together = self._tasks_of(CHANGING) if task.group == CHANGING else [task]
-        return sum(min(len(self.grid), count if rung == 0 else criteria * count) + (len(together) > 1) + WARMING
-                   for rung, count in enumerate(halving.rungs_of(len(self.grid)))
-                   if task in _rows_of_rung(together, rung, count))
+        together, rungs = self._tasks_of(CHANGING) if task.group == CHANGING else [task], halving.rungs_of(len(self.grid))
+        return sum(min(len(self.grid), count if rung == 0 else criteria * count) + 1 + WARMING
+                   for rung, count in enumerate(rungs) for one, _ in _turns_of_rung(together, rung, rungs) if one is task)
 
     def _seconds_of_run(self, task: Task) -> float:
         took = self.store.took
@@ -246,19 +247,17 @@ class Campaign:
     def _screened(self, tasks: list[Task]) -> list[str]:
         """Who is left of the grid by any criterion."""
         def run(due: list[str], rung: int) -> dict[str, halving.Values | None]:
-            if len(tasks) == 1:
-                return {name: _values(made) for name, made in self._run_all(tasks[0], SCREEN, rung, due).items()}
-            return self._screened_together(_rows_of_rung(tasks, rung, rungs[rung]), due, rung)
+            return self._over_default(_turns_of_rung(tasks, rung, rungs), due)
         criteria, rungs = CRITERIA[tasks[0].group], halving.rungs_of(len(self.grid))
         left = halving.screen([one.name for one in self.grid], criteria, run)
         return list(dict.fromkeys(name for criterion in criteria for name in left[criterion]))
 
-    def _screened_together(self, tasks: list[Task], due: list[str], rung: int) -> dict[str, halving.Values | None]:
-        """Geometric means over some rows of what is over the default's in the same rung, since each row takes its own
-        time. Who fails on one row is out."""
+    def _over_default(self, turns: list[tuple[Task, int]], due: list[str]) -> dict[str, halving.Values | None]:
+        """Geometric means over a rung's turns of what is over the default's in the same turn, since each row takes its own
+        time, and the machine its own in each. Who fails in one is out."""
         seen: dict[str, list[halving.Values | None]] = {name: [] for name in due}
-        for task in tasks:
-            values = {name: _values(made) for name, made in self._run_all(task, SCREEN, rung, [DEFAULT.name, *due]).items()}
+        for task, turn in turns:
+            values = {name: _values(made) for name, made in self._run_all(task, SCREEN, turn, [DEFAULT.name, *due]).items()}
             default = values[DEFAULT.name]
             for name in due if default is not None else ():
                 mine = values[name]
@@ -279,10 +278,13 @@ def _last_learned(task: Task) -> str:
     return HINDSIGHT if task.group in SETTLED else LEARNED
 
 
-def _rows_of_rung(tasks: list[Task], rung: int, settings_left: int) -> list[Task]:
-    """Others in each rung, as long as there are others."""
-    count = min(ROWS_OF_RUNG // (2 if settings_left > MANY else 1), len(tasks))
-    return [tasks[(rung * ROWS_OF_RUNG + place) % len(tasks)] for place in range(count)]
+def _turns_of_rung(tasks: list[Task], rung: int, rungs: list[int]) -> list[tuple[Task, int]]:
+    """Rows and the numbers of their turns: others in each rung, as long as there are others. One row by itself has a second
+    turn where few settings are left, with a number behind those of all rungs."""
+    if len(tasks) == 1:
+        return [(tasks[0], rung + again * len(rungs)) for again in range(2 if rungs[rung] <= FEW else 1)]
+    count = min(ROWS_OF_RUNG // (2 if rungs[rung] > MANY else 1), len(tasks))
+    return [(tasks[(rung * ROWS_OF_RUNG + place) % len(tasks)], rung) for place in range(count)]
 
 
 def _geometric_means(some: list[halving.Values]) -> halving.Values:
