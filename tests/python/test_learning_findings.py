@@ -4,7 +4,7 @@ import pytest
 from hakmem.learning import findings, judging, rows, store, tables
 from hakmem.learning.findings import Finding
 from hakmem.learning.judging import MET, MISSED, UNDECIDED, Compared
-from made_up import GRID, answers_of, filled, interval
+from made_up import GRID, MACHINE, answers_of, filled, interval
 
 SAME = interval(0.99, 1.0, 1.01)
 
@@ -67,3 +67,17 @@ def test_speed_peak_and_mean_stand_in_their_own_columns(tmp_path):
     assert got == pytest.approx([1.25, 0.9, 0.99], abs=0.004)
     made = next(one for one in found if one.row == "memory/a" and one.subject == "learned").compared
     assert [made.speed.value, made.peak.value, made.mean.value] == pytest.approx(got, abs=0.001)
+
+
+@pytest.mark.parametrize("load, changed, went_on, said", [
+    ([0.9, 2, 2], 0, [], []), ([1.2, 0, 0], 0, [], ["**The machine was busy**: load a processor 0.60 at the start."]),
+    ([0, 0, 0], 2, [{"load_before": [1.8, 0, 0], "cores": 2, "changed_files": 0}],
+     ["**The machine was busy**: load a processor 0.90 where it went on (runs that had been made just before count).",
+      "**The tree was changed** from its commit, files: 2 at the start."])])
+def test_a_page_tells_that_the_machine_was_busy_and_that_the_tree_was_changed(tmp_path, load, changed, went_on, said):
+    kept = filled(tmp_path, {}, groups=("memory",), rounds=1)
+    kept.head["machine"] = MACHINE | {"load_before": load, "changed_files": changed}
+    for machine in went_on:
+        kept.go_on(MACHINE | machine)
+    page = tables.as_page(kept, [], [], [], "x.svg")
+    assert [line for line in page.splitlines() if line.startswith("**The")] == said

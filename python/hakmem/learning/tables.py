@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 from rich.table import Table
 
-from hakmem import policies
+from hakmem import policies, quiet
 from hakmem.intervals import Interval
 from hakmem.learning import findings, judging, settings
 from hakmem.learning.changing import Switching
@@ -16,6 +16,7 @@ from hakmem.learning.store import Store, failures_by_row
 from hakmem.tables import as_markdown
 
 STYLES = {judging.MET: "green", judging.NOT_EXCLUDED: "cyan", judging.MISSED: "bold red", judging.UNDECIDED: "yellow"}
+HAD_RUN = " (runs that had been made just before count)"
 _FIGURES = ("speed", "peak memory", "mean memory")
 
 
@@ -46,7 +47,7 @@ def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: li
     rounds = {row["name"]: judging.count_of(store.rounds(row["name"])) for row in store.rows()}
     of_groups = [f"{group} {_span(rounds[row] for row in store.rows_of(group))}" for group in GROUPS if store.rows_of(group)]
     facts = [f"{_machines(store)}; commit `{(head['machine']['commit'] or 'unknown')[:12]}`, library sha256 `{head['sha256'][:16]}`.",
-             f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs."]
+             *_caveats(store), f"Rounds of each row: {', '.join(of_groups)}; nothing is decided by fewer than {findings.LEAST_PAIRS} pairs."]
     if any(map(store.rows_of, findings.ABOUT_FIXED)):
         facts.append(f"Fixed settings tried: {len(head['grid'])} ({head['grid_kind']}).")
     if seeds := [str(seed) for seed in head["seeds"] if f"{CHANGING}/{seed}" in rounds]:
@@ -65,6 +66,19 @@ def _machines(store: Store) -> str:
     if len(told) == 1:
         return f"Machine: {told[0][0]}"
     return f"Machines: {'; '.join(f'{machine} ({runs} of the paired runs)' for machine, runs in told)}"
+
+
+def _caveats(store: Store) -> list[str]:
+    """What makes one doubt the figures, or which sources they are of."""
+    begun = [("at the start", store.head["machine"]), *(("where it went on", machine) for machine in store.went_on)]
+    loads = [(when, machine["load_before"][0] / machine["cores"]) for when, machine in begun if "load_before" in machine]
+    changed = [f"{machine['changed_files']} {when}" for when, machine in begun if machine.get("changed_files")]
+    said = []
+    if busy := [f"{load:.2f} {when}" for when, load in loads if load > quiet.BUSY]:
+        said.append(f"**The machine was busy**: load a processor {', '.join(busy)}{HAD_RUN if store.went_on else ''}.")
+    if changed:
+        said.append(f"**The tree was changed** from its commit, files: {', '.join(changed)}.")
+    return said
 
 
 def _span(counts: Iterable[int]) -> str:
