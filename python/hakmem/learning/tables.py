@@ -75,7 +75,7 @@ def _caveats(store: Store) -> list[str]:
     changed = [f"{machine['changed_files']} {when}" for when, machine in begun if machine.get("changed_files")]
     said = []
     if busy := [f"{load:.2f} {when}" for when, load in loads if load > quiet.BUSY]:
-        said.append(f"**The machine was busy**: load a processor {', '.join(busy)}{HAD_RUN if store.went_on else ''}.")
+        said.append(f"**The machine was busy**: load a processor {', '.join(busy)}{HAD_RUN if busy[-1].endswith('went on') else ''}.")
     if changed:
         said.append(f"**The tree was changed** from its commit, files: {', '.join(changed)}.")
     return said
