@@ -1,6 +1,7 @@
 // Policy files. All memory is static: they are read before the first block, and written after the last.
 #include "learn/file.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "learn/say.h"
@@ -140,17 +141,18 @@ static bool gives_way(const struct policy *other, const struct policy *policy) {
 }
 
 // With the file's lock. A damaged policy, which was said at the start, is written anew; what is none is left alone.
-static bool write_merged(const struct policy *policy) {
+// Returns 0, or the error number.
+static int write_merged(const struct policy *policy) {
     static struct policy merged;
     struct report report;
     struct policy_fault fault;
     enum found found = read_found(&merged, &fault);
     bool is_other = found == FOUND_POLICY && !is_of(&merged, policy);
     if (found == FOUND_FOREIGN)
-        return true;
+        return 0;
     if (is_other && !gives_way(&merged, policy)) {
         memcpy(other_owner, merged.program, sizeof other_owner);
-        return true;
+        return 0;
     }
     if (found == FOUND_POLICY && !is_other && is_of_build(&merged, policy))
         policy_merge(&merged, policy, POLICY_FILE_MOST);
@@ -159,7 +161,50 @@ static bool write_merged(const struct policy *policy) {
     report_to_memory(&report, file_text, sizeof file_text);
     say_policy(&report, &merged);
     report_end(&report);
-    return report.length < sizeof file_text && os_replace_file(file_path, file_text, report.length);
+    return report.length < sizeof file_text ? os_replace_file(file_path, file_text, report.length) : EFBIG;
+}
+
+// Why a file can't be written, and what would be right.
+struct reason {
+    int error;
+    const char *what;
+    const char *wanted;
+};
+
+static const struct reason *reason_of(int error) {
+    static const struct reason reasons[] = {
+        {ENOENT, "there is no such folder", "a folder that exists"},
+        {ENOTDIR, "there is no such folder", "a folder that exists"},
+        {EACCES, "not permitted", "a file and a folder that may be written to"},
+        {EPERM, "not permitted", "a file and a folder that may be written to"},
+        {EROFS, "the file system is read-only", "a folder that may be written to"},
+        {ENOSPC, "no space is left", ""},
+        {EDQUOT, "no space is left", ""},
+        {EFBIG, "it would be larger than files may become", "a larger limit (ulimit -f)"},
+        {ENAMETOOLONG, "its name is too long", "at most 1023 letters, endings of ours among them"},
+        {EINVAL, "it is no plain file", "a file, or a folder's name that ends with /"},
+        {EMFILE, "too many files are open", "a larger limit (ulimit -n)"},
+        {ENFILE, "too many files are open", ""},
+        {0, "the system can't", "another folder"},
+    };
+    unsigned i = 0;
+    while (reasons[i].error != error && reasons[i].error != 0)
+        i++;
+    return &reasons[i];
+}
+
+static void say_not_written(int error) {
+    const struct reason *reason = reason_of(error);
+    struct report report;
+    say_begin(&report);
+    report_text(&report, ": it can't be written: ");
+    report_text(&report, reason->what);
+    if (reason->error == 0) {
+        report_text(&report, " (error ");
+        report_number(&report, (uint64_t)error);
+        report_text(&report, ")");
+    }
+    say_end(&report, reason->wanted);
 }
 
 bool file_write(const struct policy *policy) {
@@ -167,12 +212,12 @@ bool file_write(const struct policy *policy) {
     if (!file_find())
         return false;
     int lock = os_lock_file(file_path);
-    bool written = write_merged(policy);
+    int error = write_merged(policy);
     if (lock >= 0)
         os_unlock_file(lock);
-    if (!written)
-        say_wrong("it can't be written", "a folder that exists and may be written to", 0);
-    return written;
+    if (error != 0)
+        say_not_written(error);
+    return error == 0;
 }
 
 static bool decides_nothing(const struct policy *policy) {

@@ -106,9 +106,11 @@ INTERNAL uint64_t os_thread_ns(void);
 INTERNAL uint64_t os_process_ns(void);
 // Page faults of the process so far that needed no disk. Not to be called where os_is_confined.
 INTERNAL uint64_t os_count_faults(void);
-// Writes a file anew, as a whole: who opens it sees the old or the new one. False: nothing has changed.
-INTERNAL bool os_replace_file(const char *path, const char *text, size_t length);
-// Waits until no other process has the file's lock, and takes it: until os_unlock_file. -1: there can't be one.
+// Writes a file anew, as a whole: who opens it sees the old or the new one. Returns 0, or the error number: nothing has
+// changed. EINVAL: it is no plain file.
+INTERNAL int os_replace_file(const char *path, const char *text, size_t length);
+// Waits until no other process has the file's lock, and takes it: until os_unlock_file. Returns the lock, or minus the
+// error number: there can't be one.
 INTERNAL int os_lock_file(const char *path);
 // Also where a child of a fork meanwhile has it too.
 INTERNAL void os_unlock_file(int lock);
@@ -116,8 +118,8 @@ INTERNAL void os_unlock_file(int lock);
 INTERNAL size_t os_cgroup_memory_bytes(void);
 // Bytes resident in the process right now, from /proc; 0 where that can't be read.
 INTERNAL size_t os_resident_bytes(void);
-// False: not all of it could be written.
-INTERNAL bool os_write(int descriptor, const char *text, size_t length);
+// Returns 0, or the error number: not all of it could be written.
+INTERNAL int os_write(int descriptor, const char *text, size_t length);
 // Opens a file to append to; -1 where it can't be.
 INTERNAL int os_open_append(const char *path);
 INTERNAL void os_close(int descriptor);

@@ -26,40 +26,57 @@ static bool path_with(char *path, const char *stem, const char *ending) {
 }
 
 // Devices, sockets and the like stay what they are.
-static bool may_be_replaced(const char *path) {
+static int may_be_replaced(const char *path) {
     struct stat now;
-    return stat(path, &now) != 0 ? errno == ENOENT : S_ISREG(now.st_mode);
+    if (stat(path, &now) != 0)
+        return errno == ENOENT ? 0 : errno;
+    return S_ISREG(now.st_mode) ? 0 : EINVAL;
 }
 
 // By number, as the calls below: the C library's functions would end a thread here that somebody has cancelled.
+// Returns the descriptor, or minus the error number.
 static int open_file(const char *path, int flags) {
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0644);
+    long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0644);
+    return file >= 0 ? (int)file : -errno;
 }
 
-bool os_replace_file(const char *path, const char *text, size_t length) {
-    char draft[PATH_BYTES];
-    int saved = errno;
-    bool may_be = may_be_replaced(path) && path_with(draft, path, NULL);
-    int file = may_be ? open_file(draft, O_WRONLY | O_TRUNC) : -1;
-    bool written = file >= 0 && os_write(file, text, length);
-    if (file >= 0)
-        written = syscall(SYS_close, file) == 0 && written;
-    bool replaced = written && rename(draft, path) == 0;
-    if (file >= 0 && !replaced)
+static int write_and_close(int file, const char *text, size_t length) {
+    int error = os_write(file, text, length);
+    bool is_closed = syscall(SYS_close, file) == 0; // where some file systems say that the disk is full
+    return error != 0 || is_closed ? error : errno;
+}
+
+static int replace_by_draft(const char *path, const char *draft, const char *text, size_t length) {
+    int file = open_file(draft, O_WRONLY | O_TRUNC);
+    if (file < 0)
+        return -file;
+    int error = write_and_close(file, text, length);
+    if (error == 0 && rename(draft, path) != 0)
+        error = errno;
+    if (error != 0)
         unlink(draft);
+    return error;
+}
+
+int os_replace_file(const char *path, const char *text, size_t length) {
+    char draft[PATH_BYTES];
+    int saved = errno, error = may_be_replaced(path);
+    if (error == 0)
+        error = path_with(draft, path, NULL) ? replace_by_draft(path, draft, text, length) : ENAMETOOLONG;
     errno = saved;
-    return replaced;
+    return error;
 }
 
 int os_lock_file(const char *path) {
     char lock[PATH_BYTES];
     int saved = errno;
-    int file = path_with(lock, path, ".lock") ? open_file(lock, O_RDWR) : -1;
+    int file = path_with(lock, path, ".lock") ? open_file(lock, O_RDWR) : -ENAMETOOLONG;
     while (file >= 0 && flock(file, LOCK_EX) != 0) {
-        if (errno == EINTR)
+        int error = errno;
+        if (error == EINTR)
             continue;
         syscall(SYS_close, file);
-        file = -1;
+        file = -error;
     }
     errno = saved;
     return file;

@@ -309,19 +309,19 @@ size_t os_resident_bytes(void) {
     return os_read_number(digit + (*digit == ' ')) * os_facts.page_bytes;
 }
 
-bool os_write(int descriptor, const char *text, size_t length) {
-    int saved = errno;
-    while (length > 0) {
+int os_write(int descriptor, const char *text, size_t length) {
+    int saved = errno, error = 0;
+    while (length > 0 && error == 0) {
         ssize_t written = syscall(SYS_write, descriptor, text, length); // as in os_read_file
-        if (written < 0 && errno == EINTR)
+        if (written <= 0) {
+            error = written == 0 ? EIO : errno == EINTR ? 0 : errno;
             continue;
-        if (written <= 0)
-            break;
+        }
         text += written;
         length -= (size_t)written;
     }
     errno = saved;
-    return length == 0;
+    return error;
 }
 
 int os_open_append(const char *path) {

@@ -248,7 +248,7 @@ static void a_file_that_can_not_be_written_is_told_and_errno_stays(void **state)
     name_file("missing/one.policy");
     errno = UNTOUCHED;
     assert_false(writes(&said));
-    assert_true(lines_in(said) == 1 && strstr(said, path) != NULL);
+    assert_true(lines_in(said) == 1 && strstr(said, path) != NULL && strstr(said, "no such folder") != NULL);
     assert_int_equal(errno, UNTOUCHED);
 }
 

@@ -97,7 +97,7 @@ static void must_hold(const char *expected) {
 }
 
 static bool replace(const char *text) {
-    return os_replace_file(file_path, text, strlen(text));
+    return os_replace_file(file_path, text, strlen(text)) == 0;
 }
 
 // ---- replacing
@@ -139,7 +139,7 @@ static void a_draft_that_was_left_behind_means_nothing(void **state) {
     char draft[2 * PATH_BYTES];
     (void)state;
     snprintf(draft, sizeof draft, "%s.%d", file_path, (int)getpid()); // by a process of the same number
-    assert_true(os_replace_file(draft, "a long text of long ago", 23));
+    assert_int_equal(os_replace_file(draft, "a long text of long ago", 23), 0);
     assert_true(replace("short"));
     must_hold("short");
     assert_int_equal(each_name(NULL), 1);
@@ -156,7 +156,7 @@ static void write_again_and_again(void *context) {
     for (unsigned i = 0; i < 300; i++) {
         char letter = (char)(first + i % 6);
         memset(text, letter, sizeof text);
-        MUST(os_replace_file(file_path, text, length_of(letter)));
+        MUST(os_replace_file(file_path, text, length_of(letter)) == 0);
     }
 }
 
@@ -181,7 +181,7 @@ static void readers_see_one_text_or_the_other(void **state) {
     static char text[2 * TEXT_BYTES], first[WRITERS] = {'a', 'g', 'm', 's'};
     pid_t writers[WRITERS];
     (void)state;
-    assert_true(replace("a") && os_replace_file(file_path, memset(text, 'a', TEXT_BYTES), length_of('a')));
+    assert_int_equal(os_replace_file(file_path, memset(text, 'a', TEXT_BYTES), length_of('a')), 0);
     for (unsigned i = 0; i < WRITERS; i++)
         writers[i] = start_child(write_again_and_again, &first[i]);
     for (unsigned i = 0; i < 1000; i++) {
@@ -203,7 +203,7 @@ static void without_its_folder_there_is_no_file(void **state) {
     (void)state;
     snprintf(path, sizeof path, "%s/nowhere/file", folder);
     errno = UNTOUCHED;
-    assert_false(os_replace_file(path, "text", 4));
+    assert_int_equal(os_replace_file(path, "text", 4), ENOENT);
     assert_int_equal(errno, UNTOUCHED);
     assert_int_equal(each_name(NULL), 0);
 }
@@ -212,7 +212,7 @@ static void what_cannot_be_replaced_leaves_no_draft(void **state) {
     struct stat facts;
     (void)state;
     assert_int_equal(mkdir(file_path, 0755), 0);
-    assert_false(replace("text")); // a folder
+    assert_int_equal(os_replace_file(file_path, "text", 4), EINVAL); // a folder
     assert_true(stat(file_path, &facts) == 0 && S_ISDIR(facts.st_mode));
     assert_int_equal(each_name(NULL), 1);
 }
@@ -224,9 +224,9 @@ static void replace_on_a_full_disk(void *context) {
     memset(text, 'x', sizeof text);
     signal(SIGXFSZ, SIG_IGN);
     MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    MUST(!os_replace_file(file_path, text, sizeof text));
-    MUST(os_replace_file(file_path, "short", 5)); // that fits
-    MUST(!os_replace_file(file_path, text, sizeof text));
+    MUST(os_replace_file(file_path, text, sizeof text) == EFBIG);
+    MUST(os_replace_file(file_path, "short", 5) == 0); // that fits
+    MUST(os_replace_file(file_path, text, sizeof text) == EFBIG);
 }
 
 static void on_a_full_disk_the_old_one_stays(void **state) {
@@ -249,7 +249,7 @@ static void a_path_that_is_too_long_is_no_other(void **state) {
     (void)state;
     for (size_t length = 990; length < 1100; length++) {
         const char *path = path_of_length(length);
-        bool replaced = os_replace_file(path, "text", 4);
+        bool replaced = os_replace_file(path, "text", 4) == 0;
         if (replaced) {
             must_hold("text");
             unlink(file_path);
@@ -371,7 +371,7 @@ static void where_no_file_can_be_there_is_no_lock(void **state) {
     (void)state;
     snprintf(path, sizeof path, "%s/nowhere/file", folder);
     errno = UNTOUCHED;
-    assert_int_equal(os_lock_file(path), -1);
+    assert_int_equal(os_lock_file(path), -ENOENT);
     assert_int_equal(errno, UNTOUCHED);
 }
 
@@ -382,7 +382,7 @@ static void a_lock_that_cannot_be_taken_is_none(void **state) {
     cannot_lock = true;
     int lock = os_lock_file(file_path);
     cannot_lock = false;
-    assert_int_equal(lock, -1);
+    assert_int_equal(lock, -ENOLCK);
     int after = dup(0);
     close(after);
     assert_int_equal(after, before); // nothing stays open

@@ -1,0 +1,35 @@
+// Works so that something is learned, and ends in the way that its argument names: nothing (it returns from main).
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BLOCKS = 3000 };
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void work(double seconds) {
+    static char *blocks[BLOCKS];
+    unsigned draw = 1;
+    for (double end = now() + seconds; now() < end;)
+        for (unsigned i = 0; i < BLOCKS; i++) {
+            draw = draw * 1664525 + 1013904223;
+            unsigned kind = draw >> 8, place = kind % BLOCKS;
+            free(blocks[place]);
+            blocks[place] = malloc(1030 + (kind % 7 == 0 ? kind % 5000 : 0));
+            if (blocks[place] == NULL)
+                exit(1);
+            blocks[place][0] = 1;
+        }
+}
+
+int main(int argc, char **argv) {
+    const char *way = argc > 1 ? argv[1] : "";
+    (void)way;
+    work(0.3);
+    return 0;
+}

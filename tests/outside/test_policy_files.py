@@ -1,0 +1,63 @@
+"""Policy files where something is in the way: what can't be read or written is told in one line, nothing is lost, and
+the program ends as it would otherwise."""
+
+import os
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).parent / "src"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory, tool, run):
+    """learns_for.c, built."""
+    program = tmp_path_factory.mktemp("policy") / "learns_for"
+    run(tool("gcc"), "-O1", "-fno-builtin", SOURCES / "learns_for.c", "-o", program, "-lpthread", "-ldl")
+    return program
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "a.policy"
+
+
+@pytest.fixture
+def learn(library, program, file):
+    """learn("way", …) is a run that learns and ends that way; the file is there before where `text` is given."""
+
+    def call(*words, program=program, policy=file, status=0, **settings):
+        env = {name: value for name, value in os.environ.items() if not name.startswith("HAKMEM_")}
+        process = subprocess.run([str(program), *[str(word) for word in words]], capture_output=True, text=True, timeout=60,
+                                 env={**env, "LD_PRELOAD": str(library), "HAKMEM_MODE": "learning", "HAKMEM_POLICY": str(policy)},
+                                 **settings)
+        assert process.returncode == status, (process.returncode, process.stderr)
+        return process.stderr
+
+    return call
+
+
+def is_whole(file):
+    text = file.read_text()
+    return text.startswith("hakmem-policy 1\n") and text.endswith("\nend\n")
+
+
+def is_said(said, *parts):
+    """In one line, with all of these."""
+    return said.count("\n") == 1 and said.startswith("hakmem: policy file ") and all(part in said for part in parts)
+
+
+def small_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+def test_why_it_cannot_be_written_is_said(learn, file):
+    assert learn() == "" and is_whole(file)
+    before = file.read_text()
+    assert is_said(learn(preexec_fn=small_files), str(file), "can't be written: it would be larger", "ulimit -f")
+    assert file.read_text() == before
+    assert is_said(learn(policy=file.parent / "missing/a.policy"), "no such folder")
