@@ -366,5 +366,8 @@
 #define FORK_SLEEP_US 100
 // And how long a thread lets itself be shut out: far longer than any fork takes that waits for nobody.
 #define GATE_PATIENCE_MS 2000
+// How long the end of a program waits for a file that another process writes, which takes less than one.
+#define FILE_PATIENCE_MS 1000
+#define FILE_SLEEP_US 500
 
 #endif

@@ -140,9 +140,10 @@ static bool gives_way(const struct policy *other, const struct policy *policy) {
     return other->runs > 0 && other->seconds == 0 && policy->seconds > 0;
 }
 
-// With the file's lock. A damaged policy, which was said at the start, is written anew; what is none is left alone.
-// Returns 0, or the error number.
-static int write_merged(const struct policy *policy) {
+// With the file's lock, or minus the error number why there is none: then what is another's is left alone all the same.
+// A damaged policy, which was said at the start, is written anew; what is none is left alone. Returns 0, or the error
+// number.
+static int write_merged(const struct policy *policy, int lock) {
     static struct policy merged;
     struct report report;
     struct policy_fault fault;
@@ -154,6 +155,8 @@ static int write_merged(const struct policy *policy) {
         memcpy(other_owner, merged.program, sizeof other_owner);
         return 0;
     }
+    if (lock < 0)
+        return -lock;
     if (found == FOUND_POLICY && !is_other && is_of_build(&merged, policy))
         policy_merge(&merged, policy, POLICY_FILE_MOST);
     else
@@ -182,7 +185,9 @@ static const struct reason *reason_of(int error) {
         {EDQUOT, "no space is left", ""},
         {EFBIG, "it would be larger than files may become", "a larger limit (ulimit -f)"},
         {ENAMETOOLONG, "its name is too long", "at most 1023 letters, endings of ours among them"},
+        {ELOOP, "a link is in the way", "a plain file"},
         {EINVAL, "it is no plain file", "a file, or a folder's name that ends with /"},
+        {ETIMEDOUT, "another process keeps its lock", "that process to go on, or to end"},
         {EMFILE, "too many files are open", "a larger limit (ulimit -n)"},
         {ENFILE, "too many files are open", ""},
         {0, "the system can't", "another folder"},
@@ -212,7 +217,7 @@ bool file_write(const struct policy *policy) {
     if (!file_find())
         return false;
     int lock = os_lock_file(file_path);
-    int error = write_merged(policy);
+    int error = write_merged(policy, lock);
     if (lock >= 0)
         os_unlock_file(lock);
     if (error != 0)

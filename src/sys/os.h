@@ -110,7 +110,7 @@ INTERNAL uint64_t os_count_faults(void);
 // changed. EINVAL: it is no plain file.
 INTERNAL int os_replace_file(const char *path, const char *text, size_t length);
 // Waits until no other process has the file's lock, and takes it: until os_unlock_file. Returns the lock, or minus the
-// error number: there can't be one.
+// error number: there can't be one, or another process kept it for FILE_PATIENCE_MS (ETIMEDOUT).
 INTERNAL int os_lock_file(const char *path);
 // Also where a child of a fork meanwhile has it too.
 INTERNAL void os_unlock_file(int lock);

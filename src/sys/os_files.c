@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/tuning.h"
 #include "sys/os.h"
 #include "sys/report.h"
 
@@ -36,7 +37,7 @@ static int may_be_replaced(const char *path) {
 // By number, as the calls below: the C library's functions would end a thread here that somebody has cancelled.
 // Returns the descriptor, or minus the error number.
 static int open_file(const char *path, int flags) {
-    long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, 0644);
+    long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0644);
     return file >= 0 ? (int)file : -errno;
 }
 
@@ -47,7 +48,7 @@ static int write_and_close(int file, const char *text, size_t length) {
 }
 
 static int replace_by_draft(const char *path, const char *draft, const char *text, size_t length) {
-    int file = open_file(draft, O_WRONLY | O_TRUNC);
+    int file = open_file(draft, O_WRONLY | O_CREAT | O_TRUNC);
     if (file < 0)
         return -file;
     int error = write_and_close(file, text, length);
@@ -67,14 +68,32 @@ int os_replace_file(const char *path, const char *text, size_t length) {
     return error;
 }
 
+// Who may read a lock may take it. It is another user's where that one came first; such a file can't be opened with
+// O_CREAT in folders as /tmp, though it is there.
+static int open_lock(const char *path) {
+    int file = open_file(path, O_RDONLY);
+    return file == -ENOENT ? open_file(path, O_RDONLY | O_CREAT) : file;
+}
+
+// Whoever may read the lock can hold it, and be stopped meanwhile: so it is asked for again and again, to a limit.
+static int take_lock(int file) {
+    uint64_t end_ns = os_now_ns() + FILE_PATIENCE_MS * MS_NS;
+    while (flock(file, LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return errno;
+        if (os_now_ns() >= end_ns)
+            return ETIMEDOUT;
+        os_sleep(FILE_SLEEP_US);
+    }
+    return 0;
+}
+
 int os_lock_file(const char *path) {
     char lock[PATH_BYTES];
     int saved = errno;
-    int file = path_with(lock, path, ".lock") ? open_file(lock, O_RDWR) : -ENAMETOOLONG;
-    while (file >= 0 && flock(file, LOCK_EX) != 0) {
-        int error = errno;
-        if (error == EINTR)
-            continue;
+    int file = path_with(lock, path, ".lock") ? open_lock(lock) : -ENAMETOOLONG;
+    int error = file >= 0 ? take_lock(file) : 0;
+    if (error != 0) {
         syscall(SYS_close, file);
         file = -error;
     }

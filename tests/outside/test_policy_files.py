@@ -1,6 +1,7 @@
 """Policy files where something is in the way: what can't be read or written is told in one line, nothing is lost, and
 the program ends as it would otherwise."""
 
+import fcntl
 import os
 import resource
 import signal
@@ -53,6 +54,23 @@ def is_said(said, *parts):
 def small_files():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+
+def test_the_end_does_not_wait_for_ever_for_the_lock(learn, file):
+    assert learn() == ""
+    before = file.read_text()
+    with open(f"{file}.lock", encoding="ascii") as lock:  # as anybody may who may read it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert is_said(learn(), str(file), "keeps its lock")
+    assert file.read_text() == before
+    learn()
+    assert "runs 2" in file.read_text()
+
+
+def test_without_a_lock_nothing_is_written(learn, file):
+    Path(f"{file}.lock").symlink_to("nowhere")
+    assert is_said(learn(), str(file), "can't be written")
+    assert not file.exists()
 
 
 def test_why_it_cannot_be_written_is_said(learn, file):

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 
+#include "base/tuning.h"
 #include "sys/os.h"
 
 enum { PATH_BYTES = 256, WRITERS = 4, TEXT_BYTES = 20000 };
@@ -388,6 +389,33 @@ static void a_lock_that_cannot_be_taken_is_none(void **state) {
     assert_int_equal(after, before); // nothing stays open
 }
 
+static void who_finds_it_held_for_ever_gives_up(void **state) {
+    (void)state;
+    int lock = os_lock_file(file_path);
+    assert_true(lock >= 0);
+    uint64_t begin_ns = os_now_ns();
+    errno = UNTOUCHED;
+    assert_int_equal(os_lock_file(file_path), -ETIMEDOUT);
+    assert_int_equal(errno, UNTOUCHED);
+    assert_true(os_now_ns() - begin_ns >= FILE_PATIENCE_MS * MS_NS);
+    os_unlock_file(lock);
+}
+
+static void take_as_another_user(void *context) {
+    (void)context;
+    MUST(geteuid() != 0 || setuid(65534) == 0);
+    MUST(os_lock_file(file_path) >= 0);
+}
+
+static void who_may_read_it_may_take_it(void **state) {
+    char lock[2 * PATH_BYTES];
+    (void)state;
+    snprintf(lock, sizeof lock, "%s.lock", file_path);
+    assert_true(close(open(lock, O_CREAT | O_CLOEXEC, 0644)) == 0 && chmod(lock, 0444) == 0 &&
+                chmod(folder, 0755) == 0);
+    child_must_succeed(take_as_another_user, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_is_made_and_made_anew, begin, end),
@@ -403,6 +431,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(others_wait_until_it_is_given_back, begin_shared, end_shared),
         cmocka_unit_test_setup_teardown(a_holder_that_dies_gives_it_back, begin_shared, end_shared),
         cmocka_unit_test_setup_teardown(the_lock_is_not_the_files, begin, end),
+        cmocka_unit_test_setup_teardown(who_finds_it_held_for_ever_gives_up, begin, end),
+        cmocka_unit_test_setup_teardown(who_may_read_it_may_take_it, begin, end),
         cmocka_unit_test_setup_teardown(where_no_file_can_be_there_is_no_lock, begin, end),
         cmocka_unit_test_setup_teardown(a_lock_that_cannot_be_taken_is_none, begin, end),
     };
