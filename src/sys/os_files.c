@@ -14,14 +14,11 @@
 
 #define PATH_BYTES 1024
 
-// path and ending, the process's number between where `ending` is NULL.
 static bool path_with(char *path, const char *stem, const char *ending) {
     struct report report;
     report_to_memory(&report, path, PATH_BYTES);
     report_text(&report, stem);
-    report_text(&report, ending != NULL ? ending : ".");
-    if (ending == NULL)
-        report_number(&report, os_process_id());
+    report_text(&report, ending);
     report_end(&report);
     return report.length < PATH_BYTES;
 }
@@ -47,8 +44,11 @@ static int write_and_close(int file, const char *text, size_t length) {
     return error != 0 || is_closed ? error : errno;
 }
 
+// The draft has the same name each time, since who has the lock is alone: one that is there was left by a process that
+// was killed.
 static int replace_by_draft(const char *path, const char *draft, const char *text, size_t length) {
-    int file = open_file(draft, O_WRONLY | O_CREAT | O_TRUNC);
+    unlink(draft);
+    int file = open_file(draft, O_WRONLY | O_CREAT | O_EXCL);
     if (file < 0)
         return -file;
     int error = write_and_close(file, text, length);
@@ -63,7 +63,7 @@ int os_replace_file(const char *path, const char *text, size_t length) {
     char draft[PATH_BYTES];
     int saved = errno, error = may_be_replaced(path);
     if (error == 0)
-        error = path_with(draft, path, NULL) ? replace_by_draft(path, draft, text, length) : ENAMETOOLONG;
+        error = path_with(draft, path, ".draft") ? replace_by_draft(path, draft, text, length) : ENAMETOOLONG;
     errno = saved;
     return error;
 }
