@@ -1,11 +1,13 @@
 // Files that are written as a whole, by many processes at once.
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/tuning.h"
@@ -38,8 +40,24 @@ static int open_file(const char *path, int flags) {
     return file >= 0 ? (int)file : -errno;
 }
 
-static int write_and_close(int file, const char *text, size_t length) {
+// A file that would become larger than the process may write (ulimit -f) is an error, and not the program's end: the
+// signal that says so is blocked and taken. Not one that came before, which the program blocks itself.
+static int write_without_signal(int file, const char *text, size_t length) {
+    static const struct timespec at_once = {0, 0};
+    sigset_t limit, before, pending;
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    bool was_pending = sigismember(&before, SIGXFSZ) && sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ);
     int error = os_write(file, text, length);
+    if (error == EFBIG && !was_pending)
+        syscall(SYS_rt_sigtimedwait, &limit, NULL, &at_once, NSIG / 8);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static int write_and_close(int file, const char *text, size_t length) {
+    int error = write_without_signal(file, text, length);
     bool is_closed = syscall(SYS_close, file) == 0; // where some file systems say that the disk is full
     return error != 0 || is_closed ? error : errno;
 }

@@ -233,6 +233,43 @@ static void replace_on_a_full_disk(void *context) {
     MUST(os_replace_file(file_path, text, sizeof text) == EFBIG);
 }
 
+static volatile sig_atomic_t told;
+
+static void note_signal(int number) {
+    (void)number;
+    told++;
+}
+
+static bool is_pending(void) {
+    sigset_t pending;
+    return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) != 0;
+}
+
+static void replace_beyond_the_limit(void *context) {
+    static char text[TEXT_BYTES];
+    struct rlimit limit = {5000, 5000};
+    sigset_t own;
+    (void)context;
+    MUST(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    MUST(os_replace_file(file_path, text, sizeof text) == EFBIG); // and this does not end the process
+    signal(SIGXFSZ, note_signal);
+    MUST(os_replace_file(file_path, text, sizeof text) == EFBIG && told == 0);
+    raise(SIGXFSZ);
+    MUST(told == 1); // it is not blocked
+    sigemptyset(&own);
+    sigaddset(&own, SIGXFSZ);
+    MUST(sigprocmask(SIG_BLOCK, &own, NULL) == 0);
+    MUST(os_replace_file(file_path, text, sizeof text) == EFBIG && !is_pending());
+    raise(SIGXFSZ);
+    MUST(os_replace_file(file_path, text, sizeof text) == EFBIG && is_pending()); // the program's own
+}
+
+static void beyond_the_limit_of_files_there_is_no_signal(void **state) {
+    (void)state;
+    child_must_succeed(replace_beyond_the_limit, NULL);
+    assert_int_equal(each_name(NULL), 0);
+}
+
 static void on_a_full_disk_the_old_one_stays(void **state) {
     (void)state;
     assert_true(replace("old"));
@@ -429,6 +466,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(without_its_folder_there_is_no_file, begin, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_replaced_leaves_no_draft, begin, end),
         cmocka_unit_test_setup_teardown(on_a_full_disk_the_old_one_stays, begin, end),
+        cmocka_unit_test_setup_teardown(beyond_the_limit_of_files_there_is_no_signal, begin, end),
         cmocka_unit_test_setup_teardown(a_path_that_is_too_long_is_no_other, begin, end),
         cmocka_unit_test_setup_teardown(one_process_at_a_time_has_the_lock, begin_shared, end_shared),
         cmocka_unit_test_setup_teardown(others_wait_until_it_is_given_back, begin_shared, end_shared),
