@@ -123,6 +123,8 @@ INTERNAL int os_write(int descriptor, const char *text, size_t length);
 // Opens a file to append to; -1 where it can't be.
 INTERNAL int os_open_append(const char *path);
 INTERNAL void os_close(int descriptor);
+// Where programs keep no descriptors of their own.
+#define OS_KEPT_LOWEST 200
 // Keeps standard error for the end of the process: programs close it before the library's turn comes.
 INTERNAL void os_keep_standard_error(void);
 // The descriptor kept, if it still is what it was; else 2.

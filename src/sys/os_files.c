@@ -15,6 +15,7 @@
 #include "sys/report.h"
 
 #define PATH_BYTES 1024
+#define STANDARD_COUNT 3 // descriptors 0 to 2
 
 static bool path_with(char *path, const char *stem, const char *ending) {
     struct report report;
@@ -35,9 +36,39 @@ static int may_be_replaced(const char *path) {
 
 // By number, as the calls below: the C library's functions would end a thread here that somebody has cancelled.
 // Returns the descriptor, or minus the error number.
-static int open_file(const char *path, int flags) {
+static int open_file_anywhere(const char *path, int flags) {
     long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0644);
     return file >= 0 ? (int)file : -errno;
+}
+
+// Takes the numbers of standard input, output and error that are closed, by what can be neither read nor written. A
+// thread of the program that goes on with one of them would have had our file there. Returns how many.
+static unsigned take_standard(int *taken) {
+    unsigned count = 0;
+    while (count < STANDARD_COUNT && (taken[count] = open_file_anywhere("/", O_PATH)) >= 0)
+        if (taken[count++] >= STANDARD_COUNT)
+            break;
+    return count;
+}
+
+// To where programs keep none of their own, and their limit allows that.
+static int move_high(int file) {
+    int high = fcntl(file, F_DUPFD_CLOEXEC, OS_KEPT_LOWEST);
+    if (high < 0)
+        return file;
+    syscall(SYS_close, file);
+    return high;
+}
+
+static int open_file(const char *path, int flags) {
+    int taken[STANDARD_COUNT];
+    unsigned count = take_standard(taken);
+    int file = open_file_anywhere(path, flags);
+    if (file >= 0)
+        file = move_high(file);
+    while (count > 0)
+        syscall(SYS_close, taken[--count]);
+    return file;
 }
 
 // A file that would become larger than the process may write (ulimit -f) is an error, and not the program's end: the

@@ -332,9 +332,6 @@ int os_open_append(const char *path) {
     return descriptor;
 }
 
-// Where programs keep no descriptors of their own.
-#define OS_KEPT_LOWEST 200
-
 static int os_kept = -1;
 static struct stat os_kept_status;
 

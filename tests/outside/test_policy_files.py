@@ -73,6 +73,13 @@ def test_without_a_lock_nothing_is_written(learn, file):
     assert not file.exists()
 
 
+def test_what_threads_log_does_not_get_into_the_file(learn, file):
+    for _ in range(10):
+        learn("logging")
+        assert is_whole(file) and "log line" not in file.read_text()
+        assert "log line" not in Path(f"{file}.lock").read_text()
+
+
 def test_why_it_cannot_be_written_is_said(learn, file):
     assert learn() == "" and is_whole(file)
     before = file.read_text()

@@ -1,8 +1,11 @@
-// Works so that something is learned, and ends in the way that its argument names: nothing (it returns from main).
+// Works so that something is learned, and ends in the way that its argument names: nothing (it returns from main),
+// logging (a thread writes to standard error still, which is closed).
 #define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { BLOCKS = 3000 };
 
@@ -27,9 +30,24 @@ static void work(double seconds) {
         }
 }
 
+static void *log_on(void *unused) {
+    (void)unused;
+    for (;;) // whoever has the number
+        if (write(2, "log line\n", 9) > 0)
+            usleep(10);
+}
+
+static int begin_to_log(void) {
+    pthread_t thread;
+    close(1);
+    close(2);
+    return pthread_create(&thread, NULL, log_on, NULL);
+}
+
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
-    (void)way;
     work(0.3);
+    if (strcmp(way, "logging") == 0)
+        return begin_to_log();
     return 0;
 }

@@ -407,6 +407,38 @@ static void the_lock_is_not_the_files(void **state) {
     must_hold("another");
 }
 
+static unsigned count_open(int least, int most) {
+    unsigned count = 0;
+    for (int i = least; i <= most; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+static void lock_with_descriptors_closed(void *limit) {
+    struct rlimit few = {*(const rlim_t *)limit, *(const rlim_t *)limit};
+    MUST(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    unsigned before = count_open(0, 300);
+    int lock = os_lock_file(file_path);
+    if (lock < 0 || lock < (few.rlim_cur > 200 ? 200 : 3) || count_open(0, 2) != 3)
+        _exit(1);
+    close(0);
+    close(1);
+    close(2);
+    os_unlock_file(lock);
+    lock = os_lock_file(file_path);
+    bool is_high = lock >= (few.rlim_cur > 200 ? 200 : 3);
+    bool is_closed = count_open(0, 2) == 0 && count_open(3, 300) == before - 3 + 1;
+    bool replaced = replace("text");
+    _exit(is_high && is_closed && replaced && count_open(0, 2) == 0 ? 0 : 1);
+}
+
+static void no_file_has_a_standard_descriptors_number(void **state) {
+    rlim_t limits[] = {1000, 100};
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(limits); i++)
+        child_must_succeed(lock_with_descriptors_closed, &limits[i]);
+}
+
 static void where_no_file_can_be_there_is_no_lock(void **state) {
     char path[2 * PATH_BYTES];
     (void)state;
@@ -474,6 +506,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_lock_is_not_the_files, begin, end),
         cmocka_unit_test_setup_teardown(who_finds_it_held_for_ever_gives_up, begin, end),
         cmocka_unit_test_setup_teardown(who_may_read_it_may_take_it, begin, end),
+        cmocka_unit_test_setup_teardown(no_file_has_a_standard_descriptors_number, begin, end),
         cmocka_unit_test_setup_teardown(where_no_file_can_be_there_is_no_lock, begin, end),
         cmocka_unit_test_setup_teardown(a_lock_that_cannot_be_taken_is_none, begin, end),
     };
