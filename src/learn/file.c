@@ -185,7 +185,7 @@ static const struct reason *reason_of(int error) {
         {EDQUOT, "no space is left", ""},
         {EFBIG, "it would be larger than files may become", "a larger limit (ulimit -f)"},
         {ENAMETOOLONG, "its name is too long", "at most 1023 letters, endings of ours among them"},
-        {ELOOP, "a link is in the way", "a plain file"},
+        {ELOOP, "it is a link that leads nowhere, or its lock is a link", "a plain file"},
         {EINVAL, "it is no plain file", "a file, or a folder's name that ends with /"},
         {ETIMEDOUT, "another process keeps its lock", "that process to go on, or to end"},
         {EMFILE, "too many files are open", "a larger limit (ulimit -n)"},
@@ -216,8 +216,9 @@ bool file_write(const struct policy *policy) {
     other_owner[0] = '\0';
     if (!file_find())
         return false;
-    int lock = os_lock_file(file_path);
-    int error = write_merged(policy, lock);
+    int error = os_follow_links(file_path, sizeof file_path);
+    int lock = error == 0 ? os_lock_file(file_path) : -error;
+    error = write_merged(policy, lock);
     if (lock >= 0)
         os_unlock_file(lock);
     if (error != 0)

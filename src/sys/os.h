@@ -106,8 +106,12 @@ INTERNAL uint64_t os_thread_ns(void);
 INTERNAL uint64_t os_process_ns(void);
 // Page faults of the process so far that needed no disk. Not to be called where os_is_confined.
 INTERNAL uint64_t os_count_faults(void);
-// Writes a file anew, as a whole: who opens it sees the old or the new one. Under the file's lock. Returns 0, or the
-// error number: nothing has changed. EINVAL: it is no plain file.
+// Puts the path of what a link leads to in place of the link's. Returns 0, also where it is none, or the error number;
+// ELOOP: they lead to nothing or to ever more of them.
+INTERNAL int os_follow_links(char *path, size_t size);
+// Writes a file anew, as a whole, with the rights that it had: who opens it sees the old or the new one. Under the
+// file's lock. Returns 0, or the error number: nothing has changed. EINVAL: it is no plain file, but a link for
+// example.
 INTERNAL int os_replace_file(const char *path, const char *text, size_t length);
 // Waits until no other process has the file's lock, and takes it: until os_unlock_file. Returns the lock, or minus the
 // error number: there can't be one, or another process kept it for FILE_PATIENCE_MS (ETIMEDOUT).

@@ -15,6 +15,8 @@
 #include "sys/report.h"
 
 #define PATH_BYTES 1024
+#define LINKS_MOST 8
+#define RIGHTS 0777      // of a file's mode
 #define STANDARD_COUNT 3 // descriptors 0 to 2
 
 static bool path_with(char *path, const char *stem, const char *ending) {
@@ -26,18 +28,47 @@ static bool path_with(char *path, const char *stem, const char *ending) {
     return report.length < PATH_BYTES;
 }
 
-// Devices, sockets and the like stay what they are.
-static int may_be_replaced(const char *path) {
+// Devices, sockets and the like stay what they are. What is there is in *now; all zero: nothing is.
+static int may_be_replaced(const char *path, struct stat *now) {
+    if (lstat(path, now) == 0)
+        return S_ISREG(now->st_mode) ? 0 : EINVAL;
+    memset(now, 0, sizeof *now);
+    return errno == ENOENT ? 0 : errno;
+}
+
+// Puts what a link leads to in its path's place: relative to the link's folder, unless it begins at the root.
+static int follow_link(char *path, size_t size) {
+    char target[PATH_BYTES];
+    ssize_t length = readlink(path, target, sizeof target);
+    if (length < 0)
+        return errno;
+    const char *slash = strrchr(path, '/');
+    size_t folder = target[0] != '/' && slash != NULL ? (size_t)(slash + 1 - path) : 0;
+    if (folder + (size_t)length >= size)
+        return ENAMETOOLONG;
+    memcpy(path + folder, target, (size_t)length);
+    path[folder + (size_t)length] = '\0';
+    return 0;
+}
+
+int os_follow_links(char *path, size_t size) {
     struct stat now;
-    if (stat(path, &now) != 0)
-        return errno == ENOENT ? 0 : errno;
-    return S_ISREG(now.st_mode) ? 0 : EINVAL;
+    int saved = errno, error = 0;
+    bool is_link = lstat(path, &now) == 0 && S_ISLNK(now.st_mode);
+    if (is_link && stat(path, &now) != 0) // also where the system lets nobody follow it
+        error = errno == ENOENT ? ELOOP : errno;
+    for (unsigned i = 0; is_link && error == 0 && i < LINKS_MOST; i++) {
+        error = follow_link(path, size);
+        is_link = error == 0 && lstat(path, &now) == 0 && S_ISLNK(now.st_mode);
+    }
+    errno = saved;
+    return error != 0 ? error : is_link ? ELOOP : 0;
 }
 
 // By number, as the calls below: the C library's functions would end a thread here that somebody has cancelled.
 // Returns the descriptor, or minus the error number.
-static int open_file_anywhere(const char *path, int flags) {
-    long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0644);
+static int open_file_anywhere(const char *path, int flags, unsigned mode) {
+    long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, mode);
     return file >= 0 ? (int)file : -errno;
 }
 
@@ -45,7 +76,7 @@ static int open_file_anywhere(const char *path, int flags) {
 // thread of the program that goes on with one of them would have had our file there. Returns how many.
 static unsigned take_standard(int *taken) {
     unsigned count = 0;
-    while (count < STANDARD_COUNT && (taken[count] = open_file_anywhere("/", O_PATH)) >= 0)
+    while (count < STANDARD_COUNT && (taken[count] = open_file_anywhere("/", O_PATH, 0)) >= 0)
         if (taken[count++] >= STANDARD_COUNT)
             break;
     return count;
@@ -60,10 +91,10 @@ static int move_high(int file) {
     return high;
 }
 
-static int open_file(const char *path, int flags) {
+static int open_file(const char *path, int flags, unsigned mode) {
     int taken[STANDARD_COUNT];
     unsigned count = take_standard(taken);
-    int file = open_file_anywhere(path, flags);
+    int file = open_file_anywhere(path, flags, mode);
     if (file >= 0)
         file = move_high(file);
     while (count > 0)
@@ -87,6 +118,17 @@ static int write_without_signal(int file, const char *text, size_t length) {
     return error;
 }
 
+// Whose file it was and who might read it stays, as far as the process may say so.
+static void keep_rights(int file, const struct stat *before) {
+    struct stat now;
+    if (before->st_nlink == 0 || fstat(file, &now) != 0)
+        return;
+    if (now.st_uid != before->st_uid || now.st_gid != before->st_gid)
+        syscall(SYS_fchown, file, before->st_uid, before->st_gid);
+    if ((now.st_mode & RIGHTS) != (before->st_mode & RIGHTS))
+        fchmod(file, before->st_mode & RIGHTS);
+}
+
 static int write_and_close(int file, const char *text, size_t length) {
     int error = write_without_signal(file, text, length);
     bool is_closed = syscall(SYS_close, file) == 0; // where some file systems say that the disk is full
@@ -95,11 +137,13 @@ static int write_and_close(int file, const char *text, size_t length) {
 
 // The draft has the same name each time, since who has the lock is alone: one that is there was left by a process that
 // was killed.
-static int replace_by_draft(const char *path, const char *draft, const char *text, size_t length) {
+static int replace_by_draft(const char *path, const char *draft, const struct stat *before, const char *text,
+                            size_t length) {
     unlink(draft);
-    int file = open_file(draft, O_WRONLY | O_CREAT | O_EXCL);
+    int file = open_file(draft, O_WRONLY | O_CREAT | O_EXCL, before->st_nlink == 0 ? 0644 : before->st_mode & RIGHTS);
     if (file < 0)
         return -file;
+    keep_rights(file, before);
     int error = write_and_close(file, text, length);
     if (error == 0 && rename(draft, path) != 0)
         error = errno;
@@ -110,9 +154,12 @@ static int replace_by_draft(const char *path, const char *draft, const char *tex
 
 int os_replace_file(const char *path, const char *text, size_t length) {
     char draft[PATH_BYTES];
-    int saved = errno, error = may_be_replaced(path);
+    struct stat before;
+    int saved = errno, error = may_be_replaced(path, &before);
+    if (error == 0 && !path_with(draft, path, ".draft"))
+        error = ENAMETOOLONG;
     if (error == 0)
-        error = path_with(draft, path, ".draft") ? replace_by_draft(path, draft, text, length) : ENAMETOOLONG;
+        error = replace_by_draft(path, draft, &before, text, length);
     errno = saved;
     return error;
 }
@@ -120,8 +167,8 @@ int os_replace_file(const char *path, const char *text, size_t length) {
 // Who may read a lock may take it. It is another user's where that one came first; such a file can't be opened with
 // O_CREAT in folders as /tmp, though it is there.
 static int open_lock(const char *path) {
-    int file = open_file(path, O_RDONLY);
-    return file == -ENOENT ? open_file(path, O_RDONLY | O_CREAT) : file;
+    int file = open_file(path, O_RDONLY, 0);
+    return file == -ENOENT ? open_file(path, O_RDONLY | O_CREAT, 0644) : file;
 }
 
 // Whoever may read the lock can hold it, and be stopped meanwhile: so it is asked for again and again, to a limit.

@@ -73,6 +73,17 @@ def test_without_a_lock_nothing_is_written(learn, file):
     assert not file.exists()
 
 
+def test_a_link_stays_and_rights_stay(learn, file):
+    real = file.parent / "elsewhere/real.policy"
+    real.parent.mkdir()
+    learn(policy=real)
+    real.chmod(0o600)
+    file.symlink_to("elsewhere/real.policy")
+    assert learn() == ""
+    assert file.is_symlink() and "runs 2" in real.read_text() and real.stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in file.parent.iterdir()} == {file.name, "elsewhere"}  # the lock is the file's, by whatever name
+
+
 def test_what_threads_log_does_not_get_into_the_file(learn, file):
     for _ in range(10):
         learn("logging")

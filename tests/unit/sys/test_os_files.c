@@ -306,6 +306,67 @@ static void a_path_that_is_too_long_is_no_other(void **state) {
     }
 }
 
+// ---- rights and links
+
+static void rights_stay(void **state) {
+    struct stat now;
+    mode_t modes[] = {0600, 0664, 0400};
+    (void)state;
+    mode_t mask = umask(022);
+    assert_true(replace("new") && stat(file_path, &now) == 0 && (now.st_mode & 0777) == 0644);
+    for (unsigned i = 0; i < COUNT_OF(modes); i++) {
+        assert_int_equal(chmod(file_path, modes[i]), 0);
+        assert_true(replace("text") && stat(file_path, &now) == 0);
+        assert_int_equal(now.st_mode & 07777, modes[i]);
+    }
+    umask(mask);
+}
+
+static const char *led_to(const char *name, int expected) {
+    static char path[2 * PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    errno = UNTOUCHED;
+    assert_int_equal(os_follow_links(path, sizeof path), expected);
+    assert_int_equal(errno, UNTOUCHED);
+    return path;
+}
+
+static void link_to(const char *target, const char *name) {
+    char path[2 * PATH_BYTES];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void links_lead_to_their_file(void **state) {
+    char path[2 * PATH_BYTES];
+    (void)state;
+    assert_true(replace("text"));
+    assert_string_equal(led_to("file", 0), file_path);
+    snprintf(path, sizeof path, "%s/missing", folder);
+    assert_string_equal(led_to("missing", 0), path);
+    link_to("file", "near");
+    link_to(file_path, "whole");
+    link_to("near", "far");
+    link_to("nowhere", "dangling");
+    link_to("itself", "itself");
+    assert_string_equal(led_to("near", 0), file_path);
+    assert_string_equal(led_to("whole", 0), file_path);
+    assert_string_equal(led_to("far", 0), file_path);
+    led_to("dangling", ELOOP);
+    led_to("itself", ELOOP);
+    snprintf(path, sizeof path, "%s/near", folder);
+    assert_int_equal(os_replace_file(path, "text", 4), EINVAL);
+}
+
+static void a_path_behind_a_link_that_is_too_long_is_none(void **state) {
+    char path[2 * PATH_BYTES];
+    (void)state;
+    assert_true(replace("text"));
+    link_to(file_path, "l");
+    snprintf(path, sizeof path, "%s/l", folder);
+    assert_int_equal(os_follow_links(path, strlen(file_path)), ENAMETOOLONG);
+}
+
 // ---- the lock
 
 static struct shared {
@@ -500,6 +561,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(on_a_full_disk_the_old_one_stays, begin, end),
         cmocka_unit_test_setup_teardown(beyond_the_limit_of_files_there_is_no_signal, begin, end),
         cmocka_unit_test_setup_teardown(a_path_that_is_too_long_is_no_other, begin, end),
+        cmocka_unit_test_setup_teardown(rights_stay, begin, end),
+        cmocka_unit_test_setup_teardown(links_lead_to_their_file, begin, end),
+        cmocka_unit_test_setup_teardown(a_path_behind_a_link_that_is_too_long_is_none, begin, end),
         cmocka_unit_test_setup_teardown(one_process_at_a_time_has_the_lock, begin_shared, end_shared),
         cmocka_unit_test_setup_teardown(others_wait_until_it_is_given_back, begin_shared, end_shared),
         cmocka_unit_test_setup_teardown(a_holder_that_dies_gives_it_back, begin_shared, end_shared),
