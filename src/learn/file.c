@@ -16,6 +16,7 @@
 static char file_text[FILE_BYTES];
 static char file_path[PATH_BYTES];
 static char start_folder[PATH_BYTES];        // where a relative name begins: the program may go elsewhere
+static int unread_error;                     // why it could not be read at the start, which was said
 static char other_owner[POLICY_WORD_LENGTH]; // whose the file was that was to be written; empty: ours
 
 static void say_begin(struct report *report) {
@@ -43,6 +44,51 @@ static void say_wrong(const char *what, const char *wanted, unsigned line) {
     report_text(&report, ": ");
     report_text(&report, what);
     say_end(&report, wanted);
+}
+
+// Why a file can't be read or written, and what would be right.
+struct reason {
+    int error;
+    const char *what;
+    const char *wanted;
+};
+
+static const struct reason *reason_of(int error) {
+    static const struct reason reasons[] = {
+        {ENOENT, "there is no such folder", "a folder that exists"},
+        {ENOTDIR, "there is no such folder", "a folder that exists"},
+        {EACCES, "not permitted", "a file that may be read, in a folder that may be written to"},
+        {EPERM, "not permitted", "a file that may be read, in a folder that may be written to"},
+        {EROFS, "the file system is read-only", "a folder that may be written to"},
+        {ENOSPC, "no space is left", ""},
+        {EDQUOT, "no space is left", ""},
+        {EFBIG, "it would be larger than files may become", "a larger limit (ulimit -f)"},
+        {ENAMETOOLONG, "its name is too long", "at most 1023 letters, endings of ours among them"},
+        {ELOOP, "it is a link that leads nowhere, or its lock is a link", "a plain file"},
+        {EINVAL, "it is no plain file", "a file, or a folder's name that ends with /"},
+        {ETIMEDOUT, "another process keeps its lock", "that process to go on, or to end"},
+        {EMFILE, "too many files are open", "a larger limit (ulimit -n)"},
+        {ENFILE, "too many files are open", ""},
+        {0, "the system can't", "another folder"},
+    };
+    unsigned i = 0;
+    while (reasons[i].error != error && reasons[i].error != 0)
+        i++;
+    return &reasons[i];
+}
+
+static void say_impossible(const char *what, int error) {
+    const struct reason *reason = reason_of(error);
+    struct report report;
+    say_begin(&report);
+    report_text(&report, what);
+    report_text(&report, reason->what);
+    if (reason->error == 0) {
+        report_text(&report, " (error ");
+        report_number(&report, (uint64_t)error);
+        report_text(&report, ")");
+    }
+    say_end(&report, reason->wanted);
 }
 
 // The option's file, or the program's in the option's folder. False: no file is named, or its name is too long.
@@ -81,15 +127,18 @@ enum found {
     FOUND_POLICY,
     FOUND_DAMAGED,
     FOUND_FOREIGN, // its first line is not that of a policy of this version
+    FOUND_UNREADABLE,
 };
 
-// Reads the file that was found; what is wrong with it is in *fault.
-static enum found read_found(struct policy *policy, struct policy_fault *fault) {
-    os_read_file(file_path, file_text, sizeof file_text);
-    size_t length = strlen(file_text);
-    if (length == 0)
+// Reads the file that was found; what is wrong with it is in *fault, or in *error that it can't be read.
+static enum found read_found(struct policy *policy, struct policy_fault *fault, int *error) {
+    long length = os_read_plain_file(file_path, file_text, sizeof file_text);
+    *error = length < 0 && length != -ENOENT ? (int)-length : 0;
+    if (length == 0 || length == -ENOENT)
         return FOUND_NOTHING;
-    if (policy_parse(file_text, length, policy, fault))
+    if (*error != 0)
+        return FOUND_UNREADABLE;
+    if (policy_parse(file_text, (size_t)length, policy, fault))
         return FOUND_POLICY;
     return fault->is_foreign ? FOUND_FOREIGN : FOUND_DAMAGED;
 }
@@ -109,8 +158,10 @@ bool file_read(struct policy *policy) {
     if (!file_find())
         return false;
     file_name_program(&program);
-    enum found found = read_found(policy, &fault);
-    if (found == FOUND_POLICY && is_of(policy, &program)) {
+    enum found found = read_found(policy, &fault, &unread_error);
+    if (found == FOUND_UNREADABLE) {
+        say_impossible(": it can't be read: ", unread_error);
+    } else if (found == FOUND_POLICY && is_of(policy, &program)) {
         if (is_of_build(policy, &program))
             return true;
         say_wrong("it was learned from another build of the program and is not used", "learn it anew", 0);
@@ -140,17 +191,20 @@ static bool gives_way(const struct policy *other, const struct policy *policy) {
     return other->runs > 0 && other->seconds == 0 && policy->seconds > 0;
 }
 
-// With the file's lock, or minus the error number why there is none: then what is another's is left alone all the same.
-// A damaged policy, which was said at the start, is written anew; what is none is left alone. Returns 0, or the error
-// number.
+// With the file's lock, or minus the error number why there is none: then what is another's is left alone all the same,
+// as is what can't be read. A damaged policy, which was said at the start, is written anew; what is none is left alone.
+// Returns 0, or the error number.
 static int write_merged(const struct policy *policy, int lock) {
     static struct policy merged;
     struct report report;
     struct policy_fault fault;
-    enum found found = read_found(&merged, &fault);
+    int error;
+    enum found found = read_found(&merged, &fault, &error);
     bool is_other = found == FOUND_POLICY && !is_of(&merged, policy);
     if (found == FOUND_FOREIGN)
         return 0;
+    if (found == FOUND_UNREADABLE)
+        return error;
     if (is_other && !gives_way(&merged, policy)) {
         memcpy(other_owner, merged.program, sizeof other_owner);
         return 0;
@@ -167,51 +221,6 @@ static int write_merged(const struct policy *policy, int lock) {
     return report.length < sizeof file_text ? os_replace_file(file_path, file_text, report.length) : EFBIG;
 }
 
-// Why a file can't be written, and what would be right.
-struct reason {
-    int error;
-    const char *what;
-    const char *wanted;
-};
-
-static const struct reason *reason_of(int error) {
-    static const struct reason reasons[] = {
-        {ENOENT, "there is no such folder", "a folder that exists"},
-        {ENOTDIR, "there is no such folder", "a folder that exists"},
-        {EACCES, "not permitted", "a file and a folder that may be written to"},
-        {EPERM, "not permitted", "a file and a folder that may be written to"},
-        {EROFS, "the file system is read-only", "a folder that may be written to"},
-        {ENOSPC, "no space is left", ""},
-        {EDQUOT, "no space is left", ""},
-        {EFBIG, "it would be larger than files may become", "a larger limit (ulimit -f)"},
-        {ENAMETOOLONG, "its name is too long", "at most 1023 letters, endings of ours among them"},
-        {ELOOP, "it is a link that leads nowhere, or its lock is a link", "a plain file"},
-        {EINVAL, "it is no plain file", "a file, or a folder's name that ends with /"},
-        {ETIMEDOUT, "another process keeps its lock", "that process to go on, or to end"},
-        {EMFILE, "too many files are open", "a larger limit (ulimit -n)"},
-        {ENFILE, "too many files are open", ""},
-        {0, "the system can't", "another folder"},
-    };
-    unsigned i = 0;
-    while (reasons[i].error != error && reasons[i].error != 0)
-        i++;
-    return &reasons[i];
-}
-
-static void say_not_written(int error) {
-    const struct reason *reason = reason_of(error);
-    struct report report;
-    say_begin(&report);
-    report_text(&report, ": it can't be written: ");
-    report_text(&report, reason->what);
-    if (reason->error == 0) {
-        report_text(&report, " (error ");
-        report_number(&report, (uint64_t)error);
-        report_text(&report, ")");
-    }
-    say_end(&report, reason->wanted);
-}
-
 bool file_write(const struct policy *policy) {
     other_owner[0] = '\0';
     if (!file_find())
@@ -221,8 +230,8 @@ bool file_write(const struct policy *policy) {
     error = write_merged(policy, lock);
     if (lock >= 0)
         os_unlock_file(lock);
-    if (error != 0)
-        say_not_written(error);
+    if (error != 0 && error != unread_error)
+        say_impossible(": it can't be written: ", error);
     return error == 0;
 }
 

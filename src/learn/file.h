@@ -5,13 +5,13 @@
 #include "policy/policy.h"
 
 // Reads the program's policy file (option policy) into *policy; false: there is none, or it is another program's, or it
-// is damaged or of another build, which is said; then *policy is empty.
+// can't be read, is damaged or of another build, which is said; then *policy is empty.
 INTERNAL bool file_read(struct policy *policy);
 // Says which program this is.
 INTERNAL void file_name_program(struct policy *policy);
 // Writes it anew, as a whole: what *policy says was learned by this process, merged with what the file says by now.
 // Leaves a file of another program alone, but for one that learned for less than a second where this one did for
-// longer. False: it can't be written, which is said.
+// longer. False: it can't be written, which is said, here or by file_read.
 INTERNAL bool file_write(const struct policy *policy);
 // Says where that was another program's file, if something was learned. Of a program once: its fork children, a shell's
 // for each command, keep silent.

@@ -106,6 +106,9 @@ INTERNAL uint64_t os_thread_ns(void);
 INTERNAL uint64_t os_process_ns(void);
 // Page faults of the process so far that needed no disk. Not to be called where os_is_confined.
 INTERNAL uint64_t os_count_faults(void);
+// The start of a file that must be a plain one, as text. Waits for nobody, as the other end of a pipe. Returns its
+// length, or minus the error number: EINVAL where it is no plain file.
+INTERNAL long os_read_plain_file(const char *path, char *text, size_t size);
 // Puts the path of what a link leads to in place of the link's. Returns 0, also where it is none, or the error number;
 // ELOOP: they lead to nothing or to ever more of them.
 INTERNAL int os_follow_links(char *path, size_t size);

@@ -68,7 +68,7 @@ int os_follow_links(char *path, size_t size) {
 // By number, as the calls below: the C library's functions would end a thread here that somebody has cancelled.
 // Returns the descriptor, or minus the error number.
 static int open_file_anywhere(const char *path, int flags, unsigned mode) {
-    long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, mode);
+    long file = syscall(SYS_openat, AT_FDCWD, path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
     return file >= 0 ? (int)file : -errno;
 }
 
@@ -100,6 +100,35 @@ static int open_file(const char *path, int flags, unsigned mode) {
     while (count > 0)
         syscall(SYS_close, taken[--count]);
     return file;
+}
+
+// Returns how much was read, or minus the error number.
+static long read_plain(int file, char *text, size_t size) {
+    struct stat facts;
+    size_t length = 0;
+    if (fstat(file, &facts) != 0)
+        return -errno;
+    if (!S_ISREG(facts.st_mode))
+        return -EINVAL;
+    while (length < size) {
+        long got = syscall(SYS_read, file, text + length, size - length);
+        if (got < 0 && errno != EINTR)
+            return -errno;
+        if (got == 0)
+            break;
+        length += got > 0 ? (size_t)got : 0;
+    }
+    return (long)length;
+}
+
+long os_read_plain_file(const char *path, char *text, size_t size) {
+    int saved = errno, file = open_file(path, O_RDONLY, 0);
+    long length = file < 0 ? file : read_plain(file, text, size - 1);
+    if (file >= 0)
+        syscall(SYS_close, file);
+    text[length > 0 ? length : 0] = '\0';
+    errno = saved;
+    return length == -ENXIO ? -EINVAL : length; // a socket
 }
 
 // A file that would become larger than the process may write (ulimit -f) is an error, and not the program's end: the
@@ -167,8 +196,8 @@ int os_replace_file(const char *path, const char *text, size_t length) {
 // Who may read a lock may take it. It is another user's where that one came first; such a file can't be opened with
 // O_CREAT in folders as /tmp, though it is there.
 static int open_lock(const char *path) {
-    int file = open_file(path, O_RDONLY, 0);
-    return file == -ENOENT ? open_file(path, O_RDONLY | O_CREAT, 0644) : file;
+    int file = open_file(path, O_RDONLY | O_NOFOLLOW, 0);
+    return file == -ENOENT ? open_file(path, O_RDONLY | O_NOFOLLOW | O_CREAT, 0644) : file;
 }
 
 // Whoever may read the lock can hold it, and be stopped meanwhile: so it is asked for again and again, to a limit.

@@ -84,6 +84,33 @@ def test_a_link_stays_and_rights_stay(learn, file):
     assert {path.name for path in file.parent.iterdir()} == {file.name, "elsewhere"}  # the lock is the file's, by whatever name
 
 
+def as_another_user():
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def test_what_cannot_be_read_is_not_written_over(learn, file, program, library):
+    if not all(folder.stat().st_mode & 1 for folder in library.parents):
+        pytest.skip("the library is where other users can't read it")
+    for folder in {*program.parents, *file.parents}:
+        if str(folder).startswith("/tmp/") and folder.stat().st_uid == os.geteuid():
+            folder.chmod(0o777)
+    learn()
+    before = file.read_bytes()
+    file.chmod(0)
+    assert is_said(learn(preexec_fn=as_another_user), str(file), "can't be read: not permitted")
+    file.chmod(0o600)
+    assert file.read_bytes() == before
+
+
+def test_nobody_waits_for_the_other_end_of_a_pipe(learn, file):
+    os.mkfifo(file)
+    assert is_said(learn(), str(file), "no plain file")
+    assert is_said(learn(policy="/dev/null"), "no plain file")
+    assert is_said(learn(policy=file.parent), "no plain file")
+
+
 def test_what_threads_log_does_not_get_into_the_file(learn, file):
     for _ in range(10):
         learn("logging")

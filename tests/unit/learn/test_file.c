@@ -139,6 +139,48 @@ static void a_file_larger_than_any_policy_is_told(void **state) {
     assert_int_equal(lines_in(refused()), 1);
 }
 
+static void remake_as_pipe(void) {
+    assert_int_equal(mkfifo(path, 0644), 0);
+}
+
+static void remake_as_folder(void) {
+    assert_int_equal(mkdir(path, 0755), 0);
+}
+
+static void remake_as_file_in_a_file(void) {
+    write_text("text");
+    strcat(path, "/one.policy");
+}
+
+static void what_can_not_be_read_is_told_and_left_alone(void **state) {
+    void (*remakes[])(void) = {remake_as_pipe, remake_as_folder, remake_as_file_in_a_file};
+    const char *said, *names[] = {"pipe", "folder", "file"};
+    struct stat before, after;
+    (void)state;
+    for (unsigned i = 0; i < COUNT_OF(remakes); i++) {
+        name_file(names[i]);
+        remakes[i]();
+        bool is_there = stat(path, &before) == 0;
+        alarm(20);
+        said = refused(); // and nothing is waited for
+        alarm(0);
+        assert_true(lines_in(said) == 1 && strstr(said, path) != NULL && strstr(said, "can't be read") != NULL);
+        assert_false(writes(&said));
+        assert_string_equal(said, ""); // once
+        assert_true(!is_there || (stat(path, &after) == 0 && after.st_ino == before.st_ino));
+    }
+}
+
+static void a_file_that_begins_with_a_zero_is_left_alone(void **state) {
+    const char *said;
+    struct stat now;
+    (void)state;
+    FILE *file = fopen(path, "w");
+    assert_true(file != NULL && fwrite("\0data", 1, 5, file) == 5 && fclose(file) == 0);
+    (void)writes(&said);
+    assert_true(stat(path, &now) == 0 && now.st_size == 5);
+}
+
 // ---- writing
 
 static void what_was_written_is_read_again(void **state) {
@@ -330,6 +372,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_file_of_another_program_is_not_used_and_not_told, start, clear),
         cmocka_unit_test_setup_teardown(a_file_of_another_build_is_told, start, clear),
         cmocka_unit_test_setup_teardown(a_file_larger_than_any_policy_is_told, start, clear),
+        cmocka_unit_test_setup_teardown(what_can_not_be_read_is_told_and_left_alone, start, clear),
+        cmocka_unit_test_setup_teardown(a_file_that_begins_with_a_zero_is_left_alone, start, clear),
         cmocka_unit_test_setup_teardown(what_was_written_is_read_again, start, clear),
         cmocka_unit_test_setup_teardown(what_others_wrote_meanwhile_is_merged, start, clear),
         cmocka_unit_test_setup_teardown(a_file_of_another_build_is_written_anew, start, clear),
