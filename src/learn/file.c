@@ -15,7 +15,7 @@
 
 static char file_text[FILE_BYTES];
 static char file_path[PATH_BYTES];
-static char start_folder[PATH_BYTES];        // where a relative name begins: the program may go elsewhere
+static bool is_found;                        // file_path is the program's
 static int unread_error;                     // why it could not be read at the start, which was said
 static char other_owner[POLICY_WORD_LENGTH]; // whose the file was that was to be written; empty: ours
 
@@ -91,17 +91,18 @@ static void say_impossible(const char *what, int error) {
     say_end(&report, reason->wanted);
 }
 
-// The option's file, or the program's in the option's folder. False: no file is named, or its name is too long.
-static bool file_find(void) {
-    char name[POLICY_WORD_LENGTH], build[POLICY_WORD_LENGTH];
+// The program may go elsewhere, and its name be lost: so it is found once.
+bool file_find(void) {
+    char name[POLICY_WORD_LENGTH], build[POLICY_WORD_LENGTH], start_folder[PATH_BYTES];
     size_t length = strlen(options.policy);
     struct report report;
+    is_found = false;
     if (length == 0)
         return false;
+    os_keep_program_name();
     report_to_memory(&report, file_path, sizeof file_path);
     if (options.policy[0] != '/') {
-        if (start_folder[0] == '\0')
-            os_working_folder(start_folder, sizeof start_folder);
+        os_working_folder(start_folder, sizeof start_folder);
         report_text(&report, start_folder);
         report_text(&report, start_folder[0] != '\0' ? "/" : "");
     }
@@ -116,10 +117,10 @@ static bool file_find(void) {
         report_text(&report, ".policy");
     }
     report_end(&report);
-    if (report.length < sizeof file_path)
-        return true;
-    say_wrong("its name is too long", "at most 1023 letters", 0);
-    return false;
+    is_found = report.length < sizeof file_path;
+    if (!is_found)
+        say_wrong("its name is too long", "at most 1023 letters", 0);
+    return is_found;
 }
 
 enum found {
@@ -155,7 +156,7 @@ static bool is_of_build(const struct policy *policy, const struct policy *progra
 bool file_read(struct policy *policy) {
     static struct policy program; // too large for small stacks
     struct policy_fault fault;
-    if (!file_find())
+    if (!is_found)
         return false;
     file_name_program(&program);
     enum found found = read_found(policy, &fault, &unread_error);
@@ -223,7 +224,7 @@ static int write_merged(const struct policy *policy, int lock) {
 
 bool file_write(const struct policy *policy) {
     other_owner[0] = '\0';
-    if (!file_find())
+    if (!is_found)
         return false;
     int error = os_follow_links(file_path, sizeof file_path);
     int lock = error == 0 ? os_lock_file(file_path) : -error;

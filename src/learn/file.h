@@ -4,8 +4,11 @@
 
 #include "policy/policy.h"
 
-// Reads the program's policy file (option policy) into *policy; false: there is none, or it is another program's, or it
-// can't be read, is damaged or of another build, which is said; then *policy is empty.
+// Finds the program's policy file: that of option policy, or the program's in its folder. Once, at the start, before
+// the next ones. False: none is named, or its name is too long, which is said.
+INTERNAL bool file_find(void);
+// Reads it into *policy. False: there is none, or it is another program's, or it can't be read, is damaged or of
+// another build, which is said; then *policy is empty.
 INTERNAL bool file_read(struct policy *policy);
 // Says which program this is.
 INTERNAL void file_name_program(struct policy *policy);

@@ -268,7 +268,7 @@ void learn_start(void) {
     if (!heap_process_start() || !begin_first())
         return;
     parts_read();
-    bool has_file = file_read(&learned);
+    bool has_file = file_find() && file_read(&learned);
     if (has_file)
         decide_take_sites();
     struct heap *heap = learn_enter_locked();

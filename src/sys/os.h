@@ -92,6 +92,9 @@ INTERNAL void os_note_confinement(void);
 // The executable's name without folders, and the build id that its linker wrote into it, in hexadecimal; empty where
 // there is none.
 INTERNAL void os_program_name(char *name, size_t size);
+// The name as it is now from now on: the kernel says none any more once main's thread has ended, or behind a chroot.
+// Before there is a second thread that asks.
+INTERNAL void os_keep_program_name(void);
 INTERNAL void os_program_build(char *build, size_t size);
 // Where the executable, or the library of that file name, is loaded: what its symbols' values are added to. False: it
 // is not there. Takes the dynamic linker's lock.

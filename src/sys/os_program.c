@@ -13,7 +13,9 @@
 
 #define BUILD_ID_MOST_BYTES 20 // a SHA-1
 
-void os_program_name(char *name, size_t size) {
+static char kept_name[256]; // empty: not kept
+
+static void read_name(char *name, size_t size) {
     static const char gone[] = " (deleted)"; // says the kernel of one that was replaced meanwhile
     char path[PATH_MAX];
     int saved = errno;
@@ -29,6 +31,21 @@ void os_program_name(char *name, size_t size) {
     rest = rest < size ? rest : size - 1;
     memcpy(name, path + start, rest);
     name[rest] = '\0';
+}
+
+void os_keep_program_name(void) {
+    read_name(kept_name, sizeof kept_name);
+}
+
+void os_program_name(char *name, size_t size) {
+    size_t length = strlen(kept_name);
+    if (length == 0) {
+        read_name(name, size);
+        return;
+    }
+    length = length < size ? length : size - 1;
+    memcpy(name, kept_name, length);
+    name[length] = '\0';
 }
 
 // The build id inside a segment of notes; *bytes: its length, 0 where there is none.

@@ -84,6 +84,14 @@ def test_a_link_stays_and_rights_stay(learn, file):
     assert {path.name for path in file.parent.iterdir()} == {file.name, "elsewhere"}  # the lock is the file's, by whatever name
 
 
+def test_the_program_is_the_same_at_its_end(learn, file, program):
+    assert learn("main first") == ""
+    assert f"program {program.name}\n" in file.read_text()
+    assert learn("main first") == "" and learn() == "" and "runs 3\n" in file.read_text()
+    learn("main first", policy=f"{file.parent}/")
+    assert [path.name.split("-")[0] for path in file.parent.glob("*-*.policy")] == [program.name]
+
+
 def as_another_user():
     if os.geteuid() == 0:
         os.setgid(65534)

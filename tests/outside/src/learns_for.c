@@ -1,5 +1,6 @@
 // Works so that something is learned, and ends in the way that its argument names: nothing (it returns from main),
-// logging (a thread writes to standard error still, which is closed).
+// logging (a thread writes to standard error still, which is closed),
+// main first (another thread goes on alone).
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,10 +45,25 @@ static int begin_to_log(void) {
     return pthread_create(&thread, NULL, log_on, NULL);
 }
 
+static void *go_on(void *unused) {
+    (void)unused;
+    work(0.3);
+    return NULL;
+}
+
+static int end_main(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, go_on, NULL) != 0)
+        return 1;
+    pthread_exit(NULL);
+}
+
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
     work(0.3);
     if (strcmp(way, "logging") == 0)
         return begin_to_log();
+    if (strcmp(way, "main first") == 0)
+        return end_main();
     return 0;
 }

@@ -16,6 +16,7 @@ static struct capture capture;
 static void name_file(const char *name) {
     snprintf(path, sizeof path, "%s/%s", folder, name);
     options.policy = path;
+    (void)file_find(); // as at the start
 }
 
 static int start(void **state) {
@@ -86,6 +87,7 @@ static void without_a_file_nothing_is_read_or_said(void **state) {
     write_text("");
     assert_string_equal(refused(), "");
     options.policy = "";
+    assert_false(file_find());
     memset(&heard, 1, sizeof heard);
     assert_false(file_read(&heard));
     assert_false(file_write(&own));
@@ -150,6 +152,7 @@ static void remake_as_folder(void) {
 static void remake_as_file_in_a_file(void) {
     write_text("text");
     strcat(path, "/one.policy");
+    assert_true(file_find());
 }
 
 static void what_can_not_be_read_is_told_and_left_alone(void **state) {
@@ -300,9 +303,12 @@ static void a_name_that_is_too_long_is_told(void **state) {
     memset(name, 'x', sizeof name - 1);
     options.policy = name;
     capture_begin(&capture);
-    assert_false(file_read(&heard));
+    assert_false(file_find());
     assert_int_equal(lines_in(capture_end(&capture)), 1);
+    assert_false(file_read(&heard) || file_write(&own));
     memset(name + 1023 - strlen("/"), '\0', 900); // it fits, but not with an ending
+    name[0] = '/';
+    assert_true(file_find());
     const char *said;
     assert_false(writes(&said));
     assert_int_equal(lines_in(said), 1);
@@ -313,6 +319,7 @@ static void a_folder_has_a_file_for_each_program_and_build(void **state) {
     (void)state;
     snprintf(in_folder, sizeof in_folder, "%s/", folder);
     options.policy = in_folder;
+    assert_true(file_find());
     write_silently();
     snprintf(name, sizeof name, "%s/%s%s%.12s.policy", folder, own.program, own.build[0] ? "-" : "", own.build);
     assert_non_null(strstr(text_of(name), "runs 1\n"));
