@@ -20,7 +20,7 @@ static int unread_error;                     // why it could not be read at the 
 static char other_owner[POLICY_WORD_LENGTH]; // whose the file was that was to be written; empty: ours
 
 static void say_begin(struct report *report) {
-    report_to_descriptor(report, 2);
+    report_to_descriptor(report, os_noted_standard_error()); // it may be a file of the program by now
     report_text(report, "hakmem: policy file ");
     report_text(report, file_path);
 }
@@ -99,6 +99,7 @@ bool file_find(void) {
     is_found = false;
     if (length == 0)
         return false;
+    os_note_standard_error();
     os_keep_program_name();
     report_to_memory(&report, file_path, sizeof file_path);
     if (options.policy[0] != '/') {

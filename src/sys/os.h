@@ -139,6 +139,11 @@ INTERNAL void os_close(int descriptor);
 INTERNAL void os_keep_standard_error(void);
 // The descriptor kept, if it still is what it was; else 2.
 INTERNAL int os_standard_error(void);
+// The same for those who have little to say. It is not kept, only noted what it is: whoever waits for the end of a pipe
+// would wait for a daemon's otherwise, which closes its own.
+INTERNAL void os_note_standard_error(void);
+// 2 where that still is what was noted; else -1.
+INTERNAL int os_noted_standard_error(void);
 // The environment as an array that ends with NULL, also before libc has set it up. May be NULL.
 INTERNAL char **os_environment(void);
 INTERNAL COLD void os_abort(void) __attribute__((noreturn));

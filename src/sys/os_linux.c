@@ -333,7 +333,12 @@ int os_open_append(const char *path) {
 }
 
 static int os_kept = -1;
-static struct stat os_kept_status;
+static struct stat os_kept_status, os_noted_status;
+
+static bool is_same_file(int descriptor, const struct stat *before) {
+    struct stat now;
+    return fstat(descriptor, &now) == 0 && now.st_dev == before->st_dev && now.st_ino == before->st_ino;
+}
 
 void os_keep_standard_error(void) {
     int saved = errno;
@@ -345,12 +350,24 @@ void os_keep_standard_error(void) {
 
 int os_standard_error(void) {
     int saved = errno;
-    struct stat now;
     // A program that closes everything may have opened another file under the number since.
-    bool same = os_kept >= 0 && fstat(os_kept, &now) == 0 && now.st_dev == os_kept_status.st_dev &&
-                now.st_ino == os_kept_status.st_ino;
+    bool same = os_kept >= 0 && is_same_file(os_kept, &os_kept_status);
     errno = saved;
     return same ? os_kept : 2;
+}
+
+void os_note_standard_error(void) {
+    int saved = errno;
+    if (fstat(2, &os_noted_status) != 0)
+        memset(&os_noted_status, 0, sizeof os_noted_status);
+    errno = saved;
+}
+
+int os_noted_standard_error(void) {
+    int saved = errno;
+    bool same = os_noted_status.st_nlink + os_noted_status.st_ino != 0 && is_same_file(2, &os_noted_status);
+    errno = saved;
+    return same ? 2 : -1;
 }
 
 void os_close(int descriptor) {

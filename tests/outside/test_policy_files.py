@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,20 @@ def test_the_program_is_the_same_at_its_end(learn, file, program):
     assert learn("main first") == "" and learn() == "" and "runs 3\n" in file.read_text()
     learn("main first", policy=f"{file.parent}/")
     assert [path.name.split("-")[0] for path in file.parent.glob("*-*.policy")] == [program.name]
+
+
+def test_a_file_of_the_program_is_not_standard_error(learn, file):
+    file.write_text("hakmem-policy 1\nprogram other\nruns 1\nseconds 3\nend\n")
+    assert is_said(learn(), str(file), "it belongs to other")
+    for policy in (file, file.parent / "missing/a.policy"):
+        learn("data", policy=policy, cwd=file.parent)
+        assert (file.parent / "data").read_text() == "DATA"
+
+
+def test_a_daemon_keeps_no_pipe_open(learn, file):
+    begin = time.monotonic()
+    learn("daemon")
+    assert time.monotonic() - begin < 10
 
 
 def as_another_user():

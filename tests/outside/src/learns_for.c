@@ -1,7 +1,8 @@
 // Works so that something is learned, and ends in the way that its argument names: nothing (it returns from main),
-// logging (a thread writes to standard error still, which is closed),
-// main first (another thread goes on alone).
+// logging (a thread writes to standard error still, which is closed), main first (another thread goes on alone), daemon
+// (that lasts for 20 seconds), data (a file of that name has standard error's number).
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +46,12 @@ static int begin_to_log(void) {
     return pthread_create(&thread, NULL, log_on, NULL);
 }
 
+// Its only content is what is written here.
+static int begin_data(void) {
+    close(2);
+    return open("data", O_RDWR | O_CREAT | O_TRUNC, 0644) == 2 && write(2, "DATA", 4) == 4 ? 0 : 1;
+}
+
 static void *go_on(void *unused) {
     (void)unused;
     work(0.3);
@@ -63,6 +70,10 @@ int main(int argc, char **argv) {
     work(0.3);
     if (strcmp(way, "logging") == 0)
         return begin_to_log();
+    if (strcmp(way, "data") == 0)
+        return begin_data();
+    if (strcmp(way, "daemon") == 0)
+        return daemon(0, 0) != 0 || sleep(20) != 0;
     if (strcmp(way, "main first") == 0)
         return end_main();
     return 0;

@@ -52,6 +52,11 @@ static const char *text_of(const char *name) {
     return text;
 }
 
+static void begin_capture(void) {
+    capture_begin(&capture);
+    os_note_standard_error(); // as at the start
+}
+
 static bool is_empty(const struct policy *policy) {
     return is_zero(policy, sizeof *policy);
 }
@@ -59,7 +64,7 @@ static bool is_empty(const struct policy *policy) {
 // Reads with what is said captured; the file gives nothing, and *policy is empty.
 static const char *refused(void) {
     memset(&heard, 1, sizeof heard);
-    capture_begin(&capture);
+    begin_capture();
     bool good = file_read(&heard);
     capture_end(&capture);
     assert_true(!good && is_empty(&heard));
@@ -67,7 +72,7 @@ static const char *refused(void) {
 }
 
 static bool writes(const char **said) {
-    capture_begin(&capture);
+    begin_capture();
     bool written = file_write(&own);
     *said = capture_end(&capture);
     return written;
@@ -225,7 +230,7 @@ static void a_file_of_another_program_is_left_alone(void **state) {
 
 static const char *said_of_not_written(void) {
     write_silently();
-    capture_begin(&capture);
+    begin_capture();
     file_say_not_written(&own);
     return capture_end(&capture);
 }
@@ -297,12 +302,21 @@ static void a_file_that_can_not_be_written_is_told_and_errno_stays(void **state)
     assert_int_equal(errno, UNTOUCHED);
 }
 
+static void another_file_under_standard_errors_number_gets_nothing(void **state) {
+    (void)state;
+    name_file("missing/one.policy");
+    os_note_standard_error();
+    capture_begin(&capture); // which is another one
+    assert_false(file_write(&own));
+    assert_string_equal(capture_end(&capture), "");
+}
+
 static void a_name_that_is_too_long_is_told(void **state) {
     static char name[2000];
     (void)state;
     memset(name, 'x', sizeof name - 1);
     options.policy = name;
-    capture_begin(&capture);
+    begin_capture();
     assert_false(file_find());
     assert_int_equal(lines_in(capture_end(&capture)), 1);
     assert_false(file_read(&heard) || file_write(&own));
@@ -390,6 +404,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_file_that_is_no_policy_is_left_alone, start, clear),
         cmocka_unit_test_setup_teardown(what_is_no_plain_file_is_left_alone, start, clear),
         cmocka_unit_test_setup_teardown(a_file_that_can_not_be_written_is_told_and_errno_stays, start, clear),
+        cmocka_unit_test_setup_teardown(another_file_under_standard_errors_number_gets_nothing, start, clear),
         cmocka_unit_test_setup_teardown(a_name_that_is_too_long_is_told, start, clear),
         cmocka_unit_test_setup_teardown(a_folder_has_a_file_for_each_program_and_build, start, clear),
         cmocka_unit_test_setup_teardown(writers_at_once_leave_one_whole_file_with_the_runs_of_all, start, clear),
