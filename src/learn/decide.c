@@ -101,7 +101,7 @@ void decide_begin_life(uint64_t now_ns) {
     forget_looks();
     next_run_begin_life();
     tournament_break_off();
-    rules_pause();
+    rules_begin_life();
 }
 
 void decide_take_sites(void) {

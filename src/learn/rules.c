@@ -17,7 +17,8 @@ struct rule {
     uintptr_t site;              // 0: free
     size_t arm_bytes[ARMS_MOST]; // thresholds of the arms; 0: no rule
     struct ucb ucb;
-    size_t adopted_bytes; // threshold; 0: none
+    uint32_t plays_before; // of those that ucb has, the parent's
+    size_t adopted_bytes;  // threshold; 0: none
     uint64_t adopted_ns;
 };
 
@@ -111,6 +112,7 @@ static bool begin_plays(const struct caller *caller, uint64_t now_ns) {
         held = hold_adopted(bytes, arms, caller->ranges, rule->adopted_bytes);
     memcpy(rule->arm_bytes, bytes, sizeof bytes);
     ucb_start(&rule->ucb, arms, held, RULES_WORTH_NS);
+    rule->plays_before = 0;
     player.playing = rule;
     player.idle_windows = 0;
     tryout_start(&player.tryout);
@@ -173,6 +175,12 @@ static void end_window(const struct observation *seen) {
     end_plays(seen->now_ns);
 }
 
+void rules_begin_life(void) {
+    for (unsigned i = 0; i < RULES_SITES; i++)
+        player.rules[i].plays_before = player.rules[i].ucb.plays;
+    rules_pause();
+}
+
 void rules_pause(void) {
     if (player.playing == NULL)
         return;
@@ -209,9 +217,10 @@ static void add_rule(struct policy *policy, const struct rule *rule, uint64_t st
         return;
     row->offset = rule->site - base;
     row->threshold_bytes = rule->adopted_bytes;
-    row->evidence.windows = 2 * rule->ucb.plays;
+    row->evidence.windows = 2 * (rule->ucb.plays - rule->plays_before);
     row->evidence.gain_permille = ucb_gain_permille(&rule->ucb);
-    row->evidence.since_seconds = (uint32_t)((rule->adopted_ns - start_ns) / SECOND_NS);
+    bool is_own = rule->adopted_ns >= start_ns; // not the parent's
+    row->evidence.since_seconds = is_own ? (uint32_t)((rule->adopted_ns - start_ns) / SECOND_NS) : 0;
     memcpy(row->evidence.why, "ucb1", sizeof "ucb1");
     policy->site_count++;
 }

@@ -16,6 +16,8 @@
 INTERNAL bool rules_step(const struct observation *seen, size_t big_threshold);
 // Something else is being compared: what was being tried is taken back until the next step.
 INTERNAL void rules_pause(void);
+// A fork child begins: the rules stay, what they were seen to gain was counted by the parent.
+INTERNAL void rules_begin_life(void);
 // Adds the rules that were adopted to what is known about the program, whose learning began at start_ns.
 INTERNAL void rules_add_to(struct policy *policy, uint64_t start_ns);
 

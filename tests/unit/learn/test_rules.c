@@ -326,6 +326,28 @@ static void the_file_gets_the_rule_with_its_evidence(void **state) {
     child_must_succeed(fill_policy, NULL);
 }
 
+static void fill_childs_policy(void *unused) {
+    static struct policy policy;
+    (void)unused;
+    begin_test();
+    play((const int[SITES]){300, 0, 0}, 1);
+    rules_begin_life();
+    rules_add_to(&policy, seen.now_ns + SECOND_NS);
+    MUST(policy.site_count == 1 && policy.sites[0].threshold_bytes == 2 * MIB);
+    MUST(policy.sites[0].evidence.windows == 0 && policy.sites[0].evidence.since_seconds == 0);
+    seen.now_ns += (uint64_t)3600 * SECOND_NS; // it has rested
+    play((const int[SITES]){300, 0, 0}, 1);
+    policy.site_count = 0;
+    rules_add_to(&policy, seen.now_ns - SECOND_NS);
+    MUST(policy.site_count == 1 && policy.sites[0].evidence.windows >= 2);
+    MUST(policy.sites[0].evidence.windows <= 2 * UCB_MOST_PLAYS);
+}
+
+static void what_the_parent_saw_is_not_the_childs_evidence(void **state) {
+    (void)state;
+    child_must_succeed(fill_childs_policy, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_better_threshold_becomes_the_sites_rule),
@@ -341,6 +363,7 @@ int main(void) {
         cmocka_unit_test(any_number_of_sites_may_play_one_after_the_other),
         cmocka_unit_test(threads_that_ask_meanwhile_see_a_rule_or_none),
         cmocka_unit_test(the_file_gets_the_rule_with_its_evidence),
+        cmocka_unit_test(what_the_parent_saw_is_not_the_childs_evidence),
     };
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
 }
