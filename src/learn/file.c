@@ -101,6 +101,7 @@ bool file_find(void) {
         return false;
     os_note_standard_error();
     os_keep_program_name();
+    os_note_modules();
     report_to_memory(&report, file_path, sizeof file_path);
     if (options.policy[0] != '/') {
         os_working_folder(start_folder, sizeof start_folder);

@@ -4,8 +4,8 @@
 
 #include "policy/policy.h"
 
-// Finds the program's policy file: that of option policy, or the program's in its folder. Once, at the start, before
-// the next ones. False: none is named, or its name is too long, which is said.
+// Finds the program's policy file: that of option policy, or the program's in its folder. Once, at the start, without
+// locks, before the next ones. False: none is named, or its name is too long, which is said.
 INTERNAL bool file_find(void);
 // Reads it into *policy. False: there is none, or it is another program's, or it can't be read, is damaged or of
 // another build, which is said; then *policy is empty.

@@ -209,6 +209,8 @@ bool rules_step(const struct observation *seen, size_t big_threshold) {
 
 // --- For the file ----------------------------------------------------------------------------------------------------
 
+// The module is found at the end alone: the dynamic linker's lock may be held by a thread that waits for ours, or for a
+// lock of the program that our caller has. So rules for what was loaded later are lost where anything was unloaded.
 static void add_rule(struct policy *policy, const struct rule *rule, uint64_t start_ns) {
     struct policy_site *row = &policy->sites[policy->site_count];
     uintptr_t base;

@@ -99,7 +99,11 @@ INTERNAL void os_program_build(char *build, size_t size);
 // Where the executable, or the library of that file name, is loaded: what its symbols' values are added to. False: it
 // is not there. Takes the dynamic linker's lock.
 INTERNAL bool os_find_module(const char *name, uintptr_t *base);
-// The other way round: the file name of what is loaded at an address. False: nothing is, or its name is too long.
+// The modules that are loaded now are there to stay: the executable, and what it is linked to. At the start; as above.
+INTERNAL void os_note_modules(void);
+// The other way round: the file name of what is loaded at an address, since os_note_modules at least or as long as
+// anything was: where something was unloaded, another module may lie at its place now. False: nothing is, or its name
+// is too long.
 INTERNAL bool os_find_module_of(uintptr_t address, char *name, size_t size, uintptr_t *base);
 // Nanoseconds of a clock that never goes back, from no particular moment on.
 INTERNAL uint64_t os_now_ns(void);

@@ -4,11 +4,19 @@
 
 #include "sys/os.h"
 
+// At os_note_modules: the modules loaded, and how many were unloaded until then.
+static struct {
+    unsigned count;
+    unsigned long long unloaded;
+} noted;
+
 struct module_search {
     const char *name;
     const char *program;
     uintptr_t address;
     uintptr_t base;
+    unsigned place; // of the module, in the order in which they were loaded
+    unsigned long long unloaded;
 };
 
 static const char *name_without_folders(const char *path) {
@@ -33,7 +41,7 @@ static int module_visit(struct dl_phdr_info *info, size_t size, void *context) {
 bool os_find_module(const char *name, uintptr_t *base) {
     char program[256];
     os_program_name(program, sizeof program);
-    struct module_search search = {name, program, 0, 0};
+    struct module_search search = {.name = name, .program = program};
     bool found = dl_iterate_phdr(module_visit, &search) != 0;
     *base = search.base;
     return found;
@@ -42,22 +50,37 @@ bool os_find_module(const char *name, uintptr_t *base) {
 static int module_visit_addresses(struct dl_phdr_info *info, size_t size, void *context) {
     struct module_search *search = context;
     (void)size;
+    search->place++;
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         if (part->p_type != PT_LOAD || search->address - (uintptr_t)info->dlpi_addr - part->p_vaddr >= part->p_memsz)
             continue;
         search->name = module_name(info, search->program); // of memory that stays while the module does
         search->base = (uintptr_t)info->dlpi_addr;
+        search->unloaded = info->dlpi_subs;
         return 1;
     }
     return 0;
 }
 
+static int module_count(struct dl_phdr_info *info, size_t size, void *context) {
+    (void)size, (void)context;
+    noted.count++;
+    noted.unloaded = info->dlpi_subs;
+    return 0;
+}
+
+void os_note_modules(void) {
+    noted.count = 0;
+    dl_iterate_phdr(module_count, NULL);
+}
+
 bool os_find_module_of(uintptr_t address, char *name, size_t size, uintptr_t *base) {
     char program[256];
     os_program_name(program, sizeof program);
-    struct module_search search = {"", program, address, 0};
+    struct module_search search = {.name = "", .program = program, .address = address};
     bool found = dl_iterate_phdr(module_visit_addresses, &search) != 0;
+    found = found && (search.place <= noted.count || search.unloaded == noted.unloaded);
     size_t length = strlen(search.name);
     if (!found || length >= size)
         return false;

@@ -57,6 +57,22 @@ static void what_lies_in_no_module_or_has_too_long_a_name_is_not_found(void **st
     assert_false(os_find_module_of((uintptr_t)gnu_get_libc_version, name, sizeof "libc.so.6" - 1, &base));
 }
 
+static void what_was_loaded_later_is_not_sure_once_something_was_unloaded(void **state) {
+    char name[256];
+    uintptr_t base;
+    (void)state;
+    os_note_modules();
+    void *first = dlopen("libm.so.6", RTLD_NOW), *second = dlopen("libresolv.so.2", RTLD_NOW);
+    assert_true(first != NULL && second != NULL);
+    uintptr_t later = (uintptr_t)dlsym(first, "cos");
+    assert_true(os_find_module_of(later, name, sizeof name, &base));
+    assert_string_equal(name, "libm.so.6");
+    dlclose(second);
+    assert_false(os_find_module_of(later, name, sizeof name, &base));
+    assert_true(os_find_module_of((uintptr_t)gnu_get_libc_version, name, sizeof name, &base)); // it was there before
+    dlclose(first);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_executable_is_found_by_its_name),
@@ -64,6 +80,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_loaded_is_not_found),
         cmocka_unit_test(an_address_says_where_it_lies),
         cmocka_unit_test(what_lies_in_no_module_or_has_too_long_a_name_is_not_found),
+        cmocka_unit_test(what_was_loaded_later_is_not_sure_once_something_was_unloaded),
     };
     return cmocka_run_group_tests_name("os_modules", tests, NULL, NULL);
 }
