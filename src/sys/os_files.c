@@ -72,8 +72,8 @@ static int open_file_anywhere(const char *path, int flags, unsigned mode) {
     return file >= 0 ? (int)file : -errno;
 }
 
-// Takes the numbers of standard input, output and error that are closed, by what can be neither read nor written. A
-// thread of the program that goes on with one of them would have had our file there. Returns how many.
+// Fills those of the numbers of standard input, output and error that are closed with what can be neither read nor
+// written: a thread of the program may still use them, and had our file there otherwise. Returns how many it took.
 static unsigned take_standard(int *taken) {
     unsigned count = 0;
     while (count < STANDARD_COUNT && (taken[count] = open_file_anywhere("/", O_PATH, 0)) >= 0)
