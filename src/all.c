@@ -178,6 +178,7 @@
 
 #include "api/cxx.c"
 
+#include "api/confined.c"
 #include "api/dlopen.c"
 
 #include "api/early.c"

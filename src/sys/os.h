@@ -84,11 +84,13 @@ INTERNAL void os_read_file(const char *path, char *text, size_t size);
 // The working directory; empty where it is unknown.
 INTERNAL void os_working_folder(char *path, size_t size);
 INTERNAL size_t os_read_number(const char *digit);
-// The process may be in a sandbox that it has put itself into since os_start: it may be killed for other calls than
-// those for memory that every C library makes. Reads a file, which sandboxes forbid without killing.
+// The process may be in a sandbox that it has put itself into: it may be killed for other calls than those for memory
+// that every C library makes. Calls nothing.
 INTERNAL bool os_is_confined(void);
-// Part of os_start.
-INTERNAL void os_note_confinement(void);
+// It may be from now on.
+INTERNAL void os_note_confined(void);
+// prctl with four arguments, as the program calls it: sets errno. Notes when the process confines itself.
+INTERNAL int os_control_process(int option, const unsigned long *arguments);
 // The executable's name without folders, and the build id that its linker wrote into it, in hexadecimal; empty where
 // there is none.
 INTERNAL void os_program_name(char *name, size_t size);

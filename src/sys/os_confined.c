@@ -1,42 +1,32 @@
 // Whether the process has confined itself by filters of system calls (seccomp) since it started. Filters that it was
 // started under are those of containers, which know what allocators call.
-#include <string.h>
+//
+// The kernel is not asked: each way to ask it is a call for which some filter kills. Who confines itself says so, to
+// the C library's prctl, which is ours (api/confined.c): unprivileged processes must give up new privileges before
+// they may add a filter by whatever call.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE // syscall
+#endif
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/atomics.h"
 #include "sys/os.h"
 
-#define STATUS_BYTES 2048 // what is looked for stands in the first 1.5 KiB
-
-#define UNKNOWN SIZE_MAX
-static size_t filters_at_start = UNKNOWN;
-static uint32_t is_confined; // a thread was found to be
-
-static size_t number_after(const char *text, const char *name) {
-    const char *found = strstr(text, name);
-    return found == NULL ? UNKNOWN : os_read_number(found + strlen(name));
-}
-
-// Of the calling thread: each has its own.
-static size_t count_filters(void) {
-    char text[STATUS_BYTES];
-    os_read_file("/proc/thread-self/status", text, sizeof text);
-    size_t count = number_after(text, "\nSeccomp_filters:\t"); // since Linux 5.10
-    if (count != UNKNOWN)
-        return count;
-    return number_after(text, "\nSeccomp:\t") == 0 ? 0 : UNKNOWN; // the mode: there are some, and may be more by now
-}
-
-void os_note_confinement(void) {
-    store_relaxed(&is_confined, 0); // before a second thread can see it
-    filters_at_start = count_filters();
-}
+static uint32_t is_confined;
 
 bool os_is_confined(void) {
-    if (load_relaxed(&is_confined) != 0) // filters never go
-        return true;
-    size_t count = count_filters();
-    if (count != UNKNOWN && count == filters_at_start)
-        return false;
-    store_relaxed(&is_confined, 1); // the same whoever writes it
-    return true;
+    return load_relaxed(&is_confined) != 0;
+}
+
+void os_note_confined(void) {
+    store_relaxed(&is_confined, 1u); // the same whoever writes it; filters never go
+}
+
+int os_control_process(int option, const unsigned long *arguments) {
+    long result = syscall(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3]);
+    if (result == 0 && (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)) // a mere try fails: EFAULT
+        os_note_confined();
+    return (int)result;
 }

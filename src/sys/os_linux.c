@@ -100,7 +100,6 @@ void os_start(void) {
     os_break_at_start = (uintptr_t)sbrk(0);
     os_read_fail_call();
     os_read_limits();
-    os_note_confinement();
     errno = saved;
 }
 
@@ -263,7 +262,7 @@ void os_name(void *address, size_t bytes, const char *name) {
     if (os_is_confined())
         return;
     int saved = errno;
-    prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name);
+    syscall(SYS_prctl, PR_SET_VMA, PR_SET_VMA_ANON_NAME, address, bytes, name); // prctl is ours
     errno = saved;
 }
 

@@ -1,6 +1,7 @@
 // In a sandbox that the process has put itself into no call of the allocator's gets it killed, and memory still comes
-// and goes. The filter is as strict as those of browsers: calls for memory as a C library makes them are allowed,
-// opening files and unusual advice fail, everything else that an allocator may think of kills.
+// and goes. The filter is stricter than those of browsers: calls for memory as a C library makes them
+// are allowed, unusual advice fails, everything else that an allocator may think of kills. And whoever it is: no file
+// is opened while the program runs.
 #include "oom.h"
 
 #include <linux/audit.h>
@@ -18,7 +19,6 @@ enum { BLOCKS = 4096, THREADS = 3, ROUNDS = 3 };
 #define HAS(bits, yes, no) BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, (uint32_t)(bits), yes, no)
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
 #define KILL_CALL(number) IS(number, 0, 1), RETURN(SECCOMP_RET_KILL_PROCESS)
-#define REFUSE_CALL(number) IS(number, 0, 1), RETURN(SECCOMP_RET_ERRNO | EPERM)
 
 static const struct sock_filter filter[] = {
     LOAD(nr),
@@ -29,7 +29,8 @@ static const struct sock_filter filter[] = {
     KILL_CALL(SYS_sysinfo),
     KILL_CALL(SYS_membarrier),
     KILL_CALL(SYS_process_madvise),
-    REFUSE_CALL(SYS_openat),
+    KILL_CALL(SYS_openat),
+    KILL_CALL(SYS_getrusage),
     IS(SYS_mmap, 0, 3),
     LOAD(args[3]),
     HAS(~MAP_FLAGS, 0, 6),
@@ -42,11 +43,25 @@ static const struct sock_filter filter[] = {
     RETURN(SECCOMP_RET_ALLOW),
 };
 
+static const struct sock_filter no_files[] = {
+    LOAD(nr),
+    KILL_CALL(SYS_openat),
+    RETURN(SECCOMP_RET_ALLOW),
+};
+
+static int add_filter(const struct sock_filter *rows, size_t count) {
+    const struct sock_fprog program = {(unsigned short)count, (struct sock_filter *)(uintptr_t)rows};
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+
 // False: filters can't be made here.
 static bool confine(void) {
-    const struct sock_fprog program = {COUNT_OF(filter), (struct sock_filter *)(uintptr_t)filter};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && add_filter(filter, COUNT_OF(filter)) == 0;
+}
+
+// The library doesn't know.
+static bool forbid_files(void) {
+    return syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && add_filter(no_files, COUNT_OF(no_files)) == 0;
 }
 
 static void *work(void *unused) {
@@ -77,9 +92,9 @@ static void *work(void *unused) {
     return NULL;
 }
 
-static int work_confined(void) {
+static int work_confined(bool (*begin)(void)) {
     hakmem_free(hakmem_malloc(1)); // the sandbox comes after the start
-    if (!confine()) {
+    if (!begin()) {
         printf("confined: skipped, filters of system calls can't be made here: %s\n", strerror(errno));
         return 0;
     }
@@ -95,19 +110,27 @@ static int work_confined(void) {
     return 0;
 }
 
+static bool ended_well(const char *what, int status) {
+    if (WIFSIGNALED(status))
+        printf("%s: killed by signal %d: see its call in the kernel's log\n", what, WTERMSIG(status));
+    return status == 0;
+}
+
+static bool child_works(bool (*begin)(void)) {
+    (void)fflush(NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0)
+        _exit(work_confined(begin));
+    int status = -1;
+    CHECK(waitpid(child, &status, 0) == child);
+    return ended_well(begin == confine ? "confined" : "no files", status);
+}
+
 int main(void) {
     if (SANITIZED) {
         printf("confined: skipped, sanitizers make other calls\n");
         return 0;
     }
-    (void)fflush(NULL);
-    pid_t child = fork();
-    CHECK(child >= 0);
-    if (child == 0)
-        _exit(work_confined());
-    int status = -1;
-    CHECK(waitpid(child, &status, 0) == child);
-    if (WIFSIGNALED(status))
-        printf("confined: killed by signal %d: see its call in the kernel's log\n", WTERMSIG(status));
-    return status != 0;
+    return child_works(confine) && child_works(forbid_files) ? 0 : 1;
 }

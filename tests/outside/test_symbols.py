@@ -7,7 +7,7 @@ import pytest
 C_NAMES = """malloc calloc realloc free reallocarray posix_memalign aligned_alloc memalign valloc pvalloc cfree
     malloc_usable_size mallinfo mallinfo2 malloc_trim mallopt malloc_info malloc_stats free_sized free_aligned_sized
     __libc_malloc __libc_calloc __libc_realloc __libc_free __libc_memalign __libc_valloc __libc_pvalloc
-    __posix_memalign""".split()
+    __posix_memalign prctl""".split()  # prctl: src/api/confined.c
 
 CXX_NAMES = [
     f"operator {name}({parameters})"
