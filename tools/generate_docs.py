@@ -294,7 +294,8 @@ one formula, and keeps what is not worse. FROZEN decides nothing but how much me
 percentile, by the P2 estimator, than in any of its first four windows), all costs half as much again, or other sizes are asked for, and goes back to LEARN when they are for
 three windows. In LEARN other sizes for two windows are a new phase of the program, whose beginning is looked at often again. Windows are
 50 ms when a state begins and 2 s at most. A fork child goes on with what its parent had decided, in LEARN, and by what it does itself:
-to the file it is a run of its own.
+to the file it is a run of its own. A process that has confined itself since it started (seccomp) writes nothing: it may be killed
+for it.
 
 What became of it is in the [statistics](counters.md): looks and the time they took, trials won and lost, why LEARN began again, and
 a history that `hakmem policy picture` draws: states, memory, stacks, batches, and the ratings of the tournament.

@@ -390,6 +390,8 @@ static void look_at_last(uint64_t now_ns) {
 void learn_end(void) {
     if (load_relaxed(&learn_is_on) != LEARN_ON || options.policy[0] == '\0') // a hint
         return;
+    if (os_is_confined()) // it may be killed for what writing takes
+        return;
     bool has_learned = false;
     // Inside before it has the lock, as everybody, for fork to wait; but the spare heap's lock comes behind that.
     struct heap *mine = heap_mine() != NULL ? heap_enter() : NULL;

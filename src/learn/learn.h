@@ -45,7 +45,7 @@ INTERNAL NOINLINE uint64_t learn_begin_slow(void);
 INTERNAL NOINLINE void learn_look_slow(uint64_t begin_ns);
 // What it did so far. Under learn_lock; some 27 KiB, which callers keep off stacks.
 INTERNAL void learn_tell(struct learn_told *told);
-// The program ends: saves what was learned, if that was asked for.
+// The program ends: saves what was learned, if that was asked for and the process has not confined itself.
 INTERNAL void learn_end(void);
 
 // The time in which the learner lives.

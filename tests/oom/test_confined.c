@@ -1,5 +1,5 @@
 // In a sandbox that the process has put itself into no call of the allocator's gets it killed, and memory still comes
-// and goes. The filter is stricter than those of browsers: calls for memory as a C library makes them
+// and goes; nor does its end. The filter is stricter than those of browsers: calls for memory as a C library makes them
 // are allowed, unusual advice fails, everything else that an allocator may think of kills. And whoever it is: no file
 // is opened while the program runs.
 #include "oom.h"
@@ -127,10 +127,26 @@ static bool child_works(bool (*begin)(void)) {
     return ended_well(begin == confine ? "confined" : "no files", status);
 }
 
-int main(void) {
+// What is learned would be written at the end.
+static void learn_into(const void *path) {
+    CHECK(setenv("HAKMEM_MODE", "learning", 1) == 0 && setenv("HAKMEM_POLICY", path, 1) == 0);
+}
+
+static bool ends(void) {
+    char path[64];
+    (void)snprintf(path, sizeof path, "/tmp/hakmem-confined-%d.policy", (int)getpid());
+    bool well = ended_well("end", run_again("end", learn_into, path));
+    (void)unlink(path);
+    return well;
+}
+
+int main(int count, char **arguments) {
+    (void)arguments;
+    if (count > 1)
+        return work_confined(confine);
     if (SANITIZED) {
         printf("confined: skipped, sanitizers make other calls\n");
         return 0;
     }
-    return child_works(confine) && child_works(forbid_files) ? 0 : 1;
+    return child_works(confine) && child_works(forbid_files) && ends() ? 0 : 1;
 }
