@@ -295,7 +295,7 @@ void os_wake_all(uint32_t *word) {
 void os_sleep(unsigned microseconds) {
     int saved = errno;
     struct timespec time = {.tv_sec = microseconds / 1000000, .tv_nsec = (long)(microseconds % 1000000) * 1000};
-    nanosleep(&time, NULL);
+    syscall(SYS_nanosleep, &time, NULL); // as in os_read_file
     errno = saved;
 }
 

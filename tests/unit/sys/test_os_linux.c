@@ -210,6 +210,27 @@ static void sleeping_takes_at_least_as_long_as_asked(void **state) {
     }
 }
 
+static bool went_on;
+
+static void *sleep_cancelled(void *unused) {
+    char text[16];
+    (void)unused;
+    pthread_cancel(pthread_self());
+    os_sleep(1000);
+    os_read_file("/proc/self/stat", text, sizeof text);
+    os_write(-1, text, 1);
+    os_close(os_standard_error() + 1000);
+    went_on = true;
+    return NULL;
+}
+
+// Who sleeps, reads and writes holds locks, which nobody would let go of.
+static void a_cancelled_thread_does_not_end_inside(void **state) {
+    (void)state;
+    threads_run(1, sleep_cancelled);
+    assert_true(went_on);
+}
+
 static void resident_memory_grows_with_what_is_touched(void **state) {
     enum { MORE = 32 << 20 };
     (void)state;
@@ -449,6 +470,7 @@ int main(void) {
         TEST(a_mapping_moves_to_a_place_that_was_had_before),
         TEST(waiting_ends_when_woken_or_when_the_word_differs),
         TEST(sleeping_takes_at_least_as_long_as_asked),
+        cmocka_unit_test(a_cancelled_thread_does_not_end_inside),
         TEST(resident_memory_grows_with_what_is_touched),
         TEST(files_are_appended_to),
         TEST(standard_error_is_kept_for_the_end),
