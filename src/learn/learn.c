@@ -393,18 +393,14 @@ void learn_end(void) {
     if (os_is_confined()) // it may be killed for what writing takes
         return;
     bool has_learned = false;
-    // Inside before it has the lock, as everybody, for fork to wait; but the spare heap's lock comes behind that.
-    struct heap *mine = heap_mine() != NULL ? heap_enter() : NULL;
+    struct heap *heap = heap_enter();
     if (end_lock()) {
         has_learned = learner.looks > 0 && learner.process == os_process_id();
-        struct heap *heap = heap_enter();
         if (has_learned)
             look_at_last(learn_now_ns());
-        heap_leave(heap);
         lock_release(&learn_lock);
     }
-    if (mine != NULL)
-        heap_leave(mine);
+    heap_leave(heap);
     if (!has_learned)
         return;
     decide_note_sites();

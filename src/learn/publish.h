@@ -4,7 +4,7 @@
 
 #include "heap/registry.h"
 
-// heap_enter, and with learn_lock. Fork waits for who is inside, and so for the lock.
+// heap_enter, and with learn_lock. Nobody has the lock who is not inside: fork waits for that, and so for the lock.
 INTERNAL struct heap *learn_enter_locked(void);
 
 // Puts a copy in force, in which the user's own decisions are as the user said. Under learn_lock (heap/registry.h), as

@@ -114,13 +114,12 @@ static void *obey_for_ever(void *unused) {
     return NULL;
 }
 
-static void fork_while_another_decides(void *unused) {
+static void fork_while(void *unused, void *(*decides)(void *)) {
     pthread_t thread;
     int status;
-    (void)unused;
     start_with("balanced", "none");
     work(1);
-    MUST(pthread_create(&thread, NULL, obey_for_ever, NULL) == 0);
+    MUST(pthread_create(&thread, NULL, decides, unused) == 0);
     for (unsigned i = 0; i < 300; i++) {
         pid_t child = fork();
         if (child == 0) {
@@ -132,6 +131,10 @@ static void fork_while_another_decides(void *unused) {
     }
     store_relaxed(&stop, 1u);
     MUST(pthread_join(thread, NULL) == 0);
+}
+
+static void fork_while_another_decides(void *unused) {
+    fork_while(unused, obey_for_ever);
 }
 
 static void a_fork_child_may_decide_whoever_decided_meanwhile(void **state) {
@@ -218,6 +221,22 @@ static void decide_at_the_end_of_a_thread(void *unused) {
 static void a_thread_may_decide_and_ask_without_a_heap(void **state) {
     (void)state;
     child_must_succeed(decide_at_the_end_of_a_thread, NULL);
+}
+
+static void go_on_without_a_heap(void *turn) {
+    if ((uintptr_t)turn == DESTRUCTOR_ROUNDS)
+        obey_for_ever(NULL);
+    pthread_setspecific(late_key, (void *)((uintptr_t)turn + 1));
+}
+
+static void fork_while_one_decides_without_a_heap(void *unused) {
+    MUST(pthread_key_create(&late_key, go_on_without_a_heap) == 0);
+    fork_while(unused, end_late);
+}
+
+static void a_fork_child_may_decide_though_a_thread_without_a_heap_did(void **state) {
+    (void)state;
+    child_must_succeed(fork_while_one_decides_without_a_heap, NULL);
 }
 
 static void *hold_the_lock(void *unused) {
@@ -336,6 +355,7 @@ int main(void) {
         cmocka_unit_test(a_fork_child_may_decide_whoever_decided_meanwhile),
         cmocka_unit_test(a_fork_child_may_decide_while_the_end_is_written),
         cmocka_unit_test(a_fork_child_may_ask_and_decide_whose_parent_did_not_wait_for_a_look),
+        cmocka_unit_test(a_fork_child_may_decide_though_a_thread_without_a_heap_did),
         cmocka_unit_test(the_end_waits_for_another_threads_look),
     };
     return cmocka_run_group_tests_name("learn threads", tests, NULL, NULL);

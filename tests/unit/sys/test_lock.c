@@ -115,6 +115,17 @@ static void locks_can_be_nested_in_the_order_of_their_ranks(void **state) {
     }
 }
 
+static void who_only_tries_may_do_so_in_any_order(void **state) {
+    (void)state;
+    lock_acquire(&lock);
+    assert_true(lock_try(&lower));
+    assert_false(lock_try(&lock));
+    lock_acquire(&higher); // what comes behind both
+    lock_release(&higher);
+    lock_release(&lower);
+    lock_release(&lock);
+}
+
 static void the_ranks_are_those_of_the_table_in_its_order(void **state) {
     (void)state;
     unsigned next = 0;
@@ -136,6 +147,7 @@ int main(void) {
         cmocka_unit_test(a_lock_that_was_reset_is_free),
         cmocka_unit_test(checked_builds_stop_at_a_wrong_order),
         cmocka_unit_test(locks_can_be_nested_in_the_order_of_their_ranks),
+        cmocka_unit_test(who_only_tries_may_do_so_in_any_order),
         cmocka_unit_test(the_ranks_are_those_of_the_table_in_its_order),
     };
     return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
