@@ -36,15 +36,27 @@ static void add_heap(struct heap *heap, void *context) {
         add_class(&sum->classes[i], heap, i);
 }
 
-static struct heap *statistics_begin(void) {
-    bool learns = load_relaxed(&learn_is_on) == LEARN_ON;
-    struct heap *heap = learns ? learn_enter_locked() : heap_enter();
+// With what learning did, where its lock is held: until this is through with it.
+static void statistics_lock(bool learns) {
     lock_acquire(&registry.statistics_lock);
     told.learns = false;
     if (learns) {
         learn_tell(&told);
         lock_release(&learn_lock);
     }
+}
+
+static struct heap *statistics_begin(void) {
+    bool learns = load_relaxed(&learn_is_on) == LEARN_ON;
+    struct heap *heap = learns ? learn_enter_locked() : heap_enter();
+    statistics_lock(learns);
+    return heap;
+}
+
+// Without what learning did where that can't be asked for.
+static struct heap *statistics_begin_at_end(void) {
+    struct heap *heap = heap_enter();
+    statistics_lock(load_relaxed(&learn_is_on) == LEARN_ON && learn_try_lock_at_end());
     return heap;
 }
 
@@ -243,10 +255,10 @@ static void json_lifetimes(struct report *report) {
     report_text(report, "\n  ]");
 }
 
-void statistics_say_json(struct report *report) {
+// With the lock, as it was begun.
+static void say_json(struct report *report) {
     struct hakmem_stats full;
     struct field fields[FIELDS_MOST];
-    struct heap *heap = statistics_begin();
     sum_all();
     fill_full(&full);
     report_text(report, "{\n  \"allocator\": \"hakmem\",\n  \"version\": \"");
@@ -280,6 +292,11 @@ void statistics_say_json(struct report *report) {
     json_lifetimes(report);
     learning_say_json(report, &told);
     report_text(report, "\n}\n");
+}
+
+void statistics_say_json(struct report *report) {
+    struct heap *heap = statistics_begin();
+    say_json(report);
     statistics_end(heap);
 }
 
@@ -315,10 +332,10 @@ static void text_sites(struct report *report) {
     }
 }
 
-void statistics_say_text(struct report *report) {
+// With the lock, as it was begun.
+static void say_text(struct report *report) {
     struct hakmem_stats full;
     struct field fields[FIELDS_MOST];
-    struct heap *heap = statistics_begin();
     sum_all();
     fill_full(&full);
     report_text(report, "hakmem ");
@@ -339,6 +356,11 @@ void statistics_say_text(struct report *report) {
             text_class(report, i);
     text_sites(report);
     learning_say_text(report, &told);
+}
+
+void statistics_say_text(struct report *report) {
+    struct heap *heap = statistics_begin();
+    say_text(report);
     statistics_end(heap);
 }
 
@@ -387,10 +409,12 @@ void statistics_at_exit(void) {
         descriptor = standard_error;
     }
     report_to_descriptor(&report, descriptor);
+    struct heap *heap = statistics_begin_at_end();
     if (options.stats == OPTION_STATS_JSON)
-        statistics_say_json(&report);
+        say_json(&report);
     else
-        statistics_say_text(&report);
+        say_text(&report);
+    statistics_end(heap);
     report_end(&report);
     if (descriptor != standard_error)
         os_close(descriptor);

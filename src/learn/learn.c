@@ -21,8 +21,7 @@
 #include "sys/options.h"
 #include "sys/os.h"
 
-#define END_PATIENCE_MS 200 // a look takes less than one
-#define IDLE_LEAST_MS 20    // between a helper's looks for idle memory
+#define IDLE_LEAST_MS 20 // between a helper's looks for idle memory
 
 INTERNAL uint32_t learn_is_on;
 INTERNAL uint32_t learn_notes_callers;
@@ -363,16 +362,6 @@ void learn_look_slow(uint64_t begin_ns) {
     heap_leave(heap);
 }
 
-// A look of another thread is over soon, unless a signal handler keeps that thread from it.
-static bool end_lock(void) {
-    for (unsigned slept = 0; slept < END_PATIENCE_MS * 1000; slept += FORK_SLEEP_US) {
-        if (lock_try(&learn_lock))
-            return true;
-        os_sleep(FORK_SLEEP_US);
-    }
-    return false;
-}
-
 // What came since the last look, for the next run. With the lock.
 static void look_at_last(uint64_t now_ns) {
     bool soon;
@@ -394,7 +383,7 @@ void learn_end(void) {
         return;
     bool has_learned = false;
     struct heap *heap = heap_enter();
-    if (end_lock()) {
+    if (learn_try_lock_at_end()) {
         has_learned = learner.looks > 0 && learner.process == os_process_id();
         if (has_learned)
             look_at_last(learn_now_ns());

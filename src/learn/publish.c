@@ -1,6 +1,10 @@
 // Puts decisions in force: copies, one after the other, in a ring (P2).
 #include "learn/publish.h"
 
+#include "sys/os.h"
+
+#define END_PATIENCE_MS 200 // a look takes less than one
+
 static struct snapshot snapshot_ring[SNAPSHOT_RING];
 static unsigned snapshot_turn;
 static size_t pinned_values[DECISION_COUNT];
@@ -28,6 +32,15 @@ struct heap *learn_enter_locked(void) {
     struct heap *heap = heap_enter();
     lock_acquire(&learn_lock);
     return heap;
+}
+
+bool learn_try_lock_at_end(void) {
+    for (unsigned slept = 0; slept < END_PATIENCE_MS * 1000; slept += FORK_SLEEP_US) {
+        if (lock_try(&learn_lock))
+            return true;
+        os_sleep(FORK_SLEEP_US);
+    }
+    return false;
 }
 
 void learn_publish(const struct snapshot *snapshot) {

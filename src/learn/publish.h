@@ -6,6 +6,9 @@
 
 // heap_enter, and with learn_lock. Nobody has the lock who is not inside: fork waits for that, and so for the lock.
 INTERNAL struct heap *learn_enter_locked(void);
+// learn_lock where the program ends, inside. False: nobody lets go of it. A look of another thread is over soon, but a
+// signal handler that ends the program may have interrupted this thread's own.
+INTERNAL bool learn_try_lock_at_end(void);
 
 // Puts a copy in force, in which the user's own decisions are as the user said. Under learn_lock (heap/registry.h), as
 // the next.

@@ -4,6 +4,9 @@
 #include <fcntl.h>
 
 #include "api/statistics.h"
+#include "heap/registry.h"
+#include "learn/learn.h"
+#include "policy/modes.h"
 #include "region/runs.h"
 #include "sample/lives.h"
 #include "unit/api/calls.h"
@@ -284,6 +287,32 @@ static void a_file_that_cannot_be_opened_is_told_in_one_line(void **state) {
     assert_memory_equal(capture.text + strlen(line), "hakmem ", 7);
 }
 
+// A signal handler ends the program that has interrupted a look.
+static void end_in_a_look(void *context) {
+    options.mode = MODE_learning;
+    learn_start();
+    struct heap *heap = heap_enter();
+    lock_acquire(&learn_lock);
+    alarm(10);
+    say_at_exit(context);
+    lock_release(&learn_lock);
+    heap_leave(heap);
+    say_at_exit(context);
+}
+
+static void in_a_look_they_are_told_without_what_was_learned(void **state) {
+    struct capture capture;
+    (void)state;
+    unsigned before = options.stats;
+    options.stats = OPTION_STATS_TEXT;
+    int status = child_run(&capture, end_in_a_look, NULL);
+    options.stats = before;
+    assert_int_equal(status, 0);
+    assert_memory_equal(capture.text, "hakmem ", 7);
+    const char *second = strstr(capture.text + 1, "\nhakmem "), *learning = strstr(capture.text, "\nlearning: ");
+    assert_true(second != NULL && learning > second);
+}
+
 // ---- with threads
 
 static uint32_t stop;
@@ -377,6 +406,7 @@ int main(void) {
         cmocka_unit_test(a_class_appears_once_it_was_used),
         cmocka_unit_test(xml_lists_the_sizes_that_are_kept),
         cmocka_unit_test(at_the_end_they_are_told_where_the_options_say),
+        cmocka_unit_test(in_a_look_they_are_told_without_what_was_learned),
         cmocka_unit_test(a_file_that_cannot_be_opened_is_told_in_one_line),
         cmocka_unit_test(a_child_can_ask_though_another_thread_was_asking),
         cmocka_unit_test(figures_are_exact_again_when_threads_have_ended),
