@@ -156,8 +156,7 @@ static void step_cycle(uint64_t now_ns) {
 }
 
 // What a look took: without the time in which it waited for a processor, where the system says.
-static uint64_t spent_ns(uint64_t began_ns, uint64_t now_ns) {
-    uint64_t thread_ns = learner.seen.thread_ns;
+static uint64_t spent_ns(uint64_t began_ns, uint64_t thread_ns, uint64_t now_ns) {
     return thread_ns != 0 ? (os_thread_ns() - thread_ns) * LEARN_HASTE : now_ns - began_ns;
 }
 
@@ -214,6 +213,7 @@ static void see(uint64_t now_ns, bool is_helpers) {
 }
 
 static void look(uint64_t began_ns, bool is_helpers) {
+    uint64_t began_thread_ns = os_is_confined() ? 0 : os_thread_ns();
     if (learner.process != os_process_id())
         begin_child_life(began_ns);
     if (bits_count(++learner.looks) == 1) // ever more rarely
@@ -234,7 +234,7 @@ static void look(uint64_t began_ns, bool is_helpers) {
     if (history_is_due(&learner.history, at_ns))
         note_row(at_ns);
     uint64_t now = learn_now_ns();
-    uint64_t spent = spent_ns(began_ns, now);
+    uint64_t spent = spent_ns(began_ns, began_thread_ns, now);
     note_cost(spent);
     learner.looks_ns += spent;
     uint64_t debt = budget_debt_ns(learner.looks_ns, busy_ns(now)), early = learner.cost_ns * LEARN_COST_SHARE / 4;

@@ -47,7 +47,6 @@ void observe(struct observation *seen, uint64_t now_ns) {
     bool may_ask = !os_is_confined();
     memset(seen, 0, sizeof *seen);
     seen->now_ns = now_ns;
-    seen->thread_ns = may_ask ? os_thread_ns() : 0;
     seen->busy_ns = may_ask ? os_process_ns() : 0;
     heap_for_each(observe_heap, seen);
     for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {

@@ -20,10 +20,9 @@ struct observed_class {
 
 struct observation {
     uint64_t now_ns;
-    uint64_t thread_ns; // processor time of the thread when it began to observe; 0: the system does not say
-    uint64_t due_ns;    // when a look of the program's own threads was due; 0: not known
-    bool is_helpers;    // the helper looks: none of them came by
-    uint64_t busy_ns;   // processor time of the process; 0: the system does not say
+    uint64_t due_ns;  // when a look of the program's own threads was due; 0: not known
+    bool is_helpers;  // the helper looks: none of them came by
+    uint64_t busy_ns; // processor time of the process; 0: the system does not say
     unsigned threads;
     size_t in_use_bytes;      // slices and own mappings handed out
     struct rises_seen course; // of it: what it is now, or what observe_course says
