@@ -133,6 +133,7 @@ static void take_over(struct heap *dead) {
 
 void heap_fork_child(void) {
     helper_forget();
+    store_relaxed(&registry.forks, registry.forks + 1); // order: the child has one thread
     for_each_other(take_over);
     registry_leave_spare();
 }

@@ -21,6 +21,7 @@ struct registry {
     uintptr_t spare_thread; // who holds spare_lock; 0: nobody
     uint32_t spare_entries; // of that thread
     uint32_t fork_turn;     // grows when the gates open again: those who were shut out sleep on it
+    uint32_t forks;         // that the process comes from, one after the other
     uint32_t changes_rows;  // 1: the gates are shut by who changes size classes (H6), and will open for sure
 };
 SHARED struct registry registry;

@@ -3,6 +3,7 @@
 
 #include "base/bits.h"
 #include "heap/helper.h"
+#include "heap/registry.h"
 #include "heap/sampling.h"
 #include "learn/collapsing.h"
 #include "learn/cycle.h"
@@ -30,6 +31,7 @@ INTERNAL uint32_t learn_notes_callers;
 static struct {
     uint64_t start_ns;
     uint32_t process; // a fork child begins anew
+    uint32_t forks;   // registry.forks then
     unsigned looks;
     uint64_t cost_ns; // of a look
     struct observation seen;
@@ -65,6 +67,7 @@ static uint64_t count_seen(void) {
 
 static void begin_life(uint64_t now_ns) {
     learner.process = os_process_id();
+    learner.forks = load_relaxed(&registry.forks); // no other thread writes it
     learner.start_ns = now_ns;
     learner.looks = 0;
     learner.looks_ns = 0;
@@ -77,9 +80,20 @@ static void begin_life(uint64_t now_ns) {
     history_start(&learner.history);
 }
 
+// Its number alone may be that of its parent: both are the first of their name spaces.
+static bool is_another_process(void) {
+    return learner.forks != load_relaxed(&registry.forks) || learner.process != os_process_id(); // order: as above
+}
+
+// What the parent ended goes on here.
+static bool has_ended(void) {
+    return learner.has_ended && !is_another_process();
+}
+
 // What was decided stays.
 static void begin_child_life(uint64_t now_ns) {
     learner.is_child = true;
+    learner.has_ended = false;
     begin_life(now_ns);
     decide_begin_life(now_ns);
     cycle_start(now_ns);
@@ -167,7 +181,7 @@ static uint64_t busy_ns(uint64_t now_ns) {
 
 // Where nothing is learned: all that there is to be done. Since a run before had use for it, there is more time for it.
 static void collapse_alone(uint64_t now_ns) {
-    if (learner.process != os_process_id())
+    if (is_another_process())
         begin_life(now_ns);
     learner.seen.busy_ns = os_is_confined() ? 0 : os_process_ns();
     collapsing_go_on(now_ns, busy_ns(now_ns) * COLLAPSE_KNOWN_TIMES, runs_in_use_bytes());
@@ -214,7 +228,7 @@ static void see(uint64_t now_ns, bool is_helpers) {
 
 static void look(uint64_t began_ns, bool is_helpers) {
     uint64_t began_thread_ns = os_is_confined() ? 0 : os_thread_ns();
-    if (learner.process != os_process_id())
+    if (is_another_process())
         begin_child_life(began_ns);
     if (bits_count(++learner.looks) == 1) // ever more rarely
         probe_measure();
@@ -253,7 +267,7 @@ static void look_unseen(void) {
     uint64_t now = learn_now_ns();
     if (now < load_relaxed(&next_look_ns) || !lock_try(&learn_lock)) // read without the lock, as in learn_look_slow
         return;
-    if (!learner.has_ended && now > learner.seen.now_ns) {
+    if (!has_ended() && now > learner.seen.now_ns) {
         look(now, true);
         is_idle_due(now);
     }
@@ -333,10 +347,10 @@ static bool learn_and_look(struct heap *heap, uint64_t now, bool is_timed, uint6
         return false;
     if (is_timed)
         cycle_note_latency(taken_ns);
-    if (due && !learner.has_ended && now > learner.seen.now_ns) { // nobody else was faster
+    if (due && !has_ended() && now > learner.seen.now_ns) { // nobody else was faster
         look(now, false);
         is_idle = is_idle_due(now);
-    } else if (collapses && !learner.has_ended && learner.process == os_process_id()) {
+    } else if (collapses && !learner.has_ended && !is_another_process()) {
         collapse_too(now);
     }
     lock_release(&learn_lock);
@@ -384,7 +398,7 @@ void learn_end(void) {
     bool has_learned = false;
     struct heap *heap = heap_enter();
     if (learn_try_lock_at_end()) {
-        has_learned = learner.looks > 0 && learner.process == os_process_id();
+        has_learned = learner.looks > 0 && !is_another_process();
         if (has_learned)
             look_at_last(learn_now_ns());
         lock_release(&learn_lock);
@@ -400,7 +414,7 @@ void learn_end(void) {
 
 void learn_tell(struct learn_told *told) {
     uint64_t now = learn_now_ns();
-    if (learner.process != os_process_id())
+    if (is_another_process())
         begin_child_life(now);
     told->learns = load_relaxed(&learn_is_on) == LEARN_ON; // a hint
     told->state = cycle_evolution()->state;

@@ -345,6 +345,43 @@ static void a_fork_child_may_decide_while_the_end_is_written(void **state) {
     child_must_succeed(fork_while_the_file_is_written, NULL);
 }
 
+// ---- the life of a child
+
+// A fork child to all that is asked, with the number of its parent.
+static void become_a_child(void) {
+    heap_fork_prepare();
+    heap_fork_child();
+}
+
+static void begin_anew(void *unused) {
+    (void)unused;
+    name_file();
+    start_with("learning", "none");
+    work(20000);
+    ask();
+    MUST(told.looks > 0);
+    become_a_child();
+    ask();
+    MUST(told.learns && told.looks == 0);
+    work(20000);
+    learn_end(); // of a thread that did not come along to the next one
+    ask();
+    uint64_t looks = told.looks;
+    work(20000);
+    ask();
+    MUST(looks > 0 && told.looks == looks);
+    become_a_child();
+    work(20000);
+    ask();
+    MUST(told.looks > 0);
+    remove_file();
+}
+
+static void a_child_with_its_parents_number_learns_by_itself(void **state) {
+    (void)state;
+    child_must_succeed(begin_anew, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(several_may_be_the_first),
@@ -356,6 +393,7 @@ int main(void) {
         cmocka_unit_test(a_fork_child_may_decide_while_the_end_is_written),
         cmocka_unit_test(a_fork_child_may_ask_and_decide_whose_parent_did_not_wait_for_a_look),
         cmocka_unit_test(a_fork_child_may_decide_though_a_thread_without_a_heap_did),
+        cmocka_unit_test(a_child_with_its_parents_number_learns_by_itself),
         cmocka_unit_test(the_end_waits_for_another_threads_look),
     };
     return cmocka_run_group_tests_name("learn threads", tests, NULL, NULL);
