@@ -172,22 +172,33 @@ void *call_calloc(size_t count, size_t bytes) {
     return zeroed ? block : memset(block, 0, total);
 }
 
-void *call_aligned(size_t bytes, size_t align) {
+// What is seen of it in a window (Y2) is a request for all of a block: one of another length would not do.
+static NOINLINE void *take_aligned(size_t bytes, size_t align, uintptr_t site) {
     bool zeroed;
+    uint64_t begin = learn_begin();
+    struct heap *heap = heap_enter(); // H6
+    unsigned fits = class_of_aligned(bytes, align);
+    bool sampled = heap != NULL && heap_is_sampling(heap) && fits != CLASS_NONE;
+    if (UNLIKELY(sampled))
+        sizes_note(class_bytes(fits));
+    unsigned class_index = fits != CLASS_NONE ? open_class(fits, site) : CLASS_NONE;
+    void *block = class_index != CLASS_NONE ? heap_refill(class_index) : take_big(bytes, align, site, &zeroed);
+    if (UNLIKELY(sampled) && class_index != CLASS_NONE)
+        heap_note_request(heap, block, class_bytes(class_index));
+    heap_leave(heap);
+    learn_look(begin);
+    helper_look();
+    return block;
+}
+
+void *call_aligned(size_t bytes, size_t align) {
     if (align <= BLOCK_ALIGN)
         return call_malloc(bytes);
     void *block = stack_pop(class_of_aligned(bytes, align)); // of no class before the start: it is empty
     if (LIKELY(block != NULL))
         return block;
-    if (!heap_process_start())
-        return call_no_memory();
-    unsigned class_index = class_of_aligned(bytes, align);
-    if (class_index != CLASS_NONE && open_class(class_index, CALL_SITE) != CLASS_NONE) {
-        block = heap_refill(class_index);
-        helper_look();
-    } else if (bytes <= PTRDIFF_MAX && align <= PTRDIFF_MAX) {
-        block = take_big(bytes, align, CALL_SITE, &zeroed);
-    }
+    if (align <= PTRDIFF_MAX && heap_process_start()) // take_big looks at bytes
+        block = take_aligned(bytes, align, CALL_SITE);
     return block != NULL ? block : call_no_memory();
 }
 

@@ -6,7 +6,9 @@
 
 #include "big/cache.h"
 #include "hakmem/hakmem.h"
+#include "heap/sampling.h"
 #include "learn/learn.h"
+#include "sample/sizes.h"
 
 static void a_block_holds_what_was_asked_for(void **state) {
     void *blocks[COUNT_OF(sizes)];
@@ -92,6 +94,24 @@ static void blocks_are_aligned_as_asked(void **state) {
             assert_true(holds_pattern(first, sizes[i], sizes[i], 1));
             call_free(first);
             call_free(second);
+        }
+}
+
+// One by one, as classes that serve them.
+static void aligned_requests_are_seen_in_sampling_windows(void **state) {
+    static const size_t bytes[] = {100, 1000, 5000, 40000};
+    (void)state;
+    for (size_t align = 64; align <= 4096; align *= 8)
+        for (size_t i = 0; i < COUNT_OF(bytes); i++) {
+            size_t served = class_bytes(class_of_aligned(bytes[i], align));
+            uint32_t before = load_relaxed(&sizes_seen[sizes_entry(served)]);
+            struct heap *heap = heap_enter();
+            heap_open_window(heap, 1);
+            heap_leave(heap);
+            void *block = call_aligned(bytes[i], align);
+            assert_false(heap_is_sampling(heap));
+            assert_int_equal(load_relaxed(&sizes_seen[sizes_entry(served)]), before + 1);
+            call_free(block);
         }
 }
 
@@ -354,6 +374,7 @@ int main(void) {
         cmocka_unit_test(calloc_zeroes_what_was_used_before),
         cmocka_unit_test(calloc_knows_products_that_do_not_fit),
         cmocka_unit_test(blocks_are_aligned_as_asked),
+        cmocka_unit_test(aligned_requests_are_seen_in_sampling_windows),
         cmocka_unit_test(realloc_keeps_the_content_from_any_size_to_any),
         cmocka_unit_test(realloc_stays_where_the_block_fits_and_moves_where_much_lies_idle),
         cmocka_unit_test(a_block_that_grows_in_small_steps_moves_seldom),
