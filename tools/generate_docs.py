@@ -300,6 +300,11 @@ for it.
 What became of it is in the [statistics](counters.md): looks and the time they took, trials won and lost, why LEARN began again, and
 a history that `hakmem policy picture` draws: states, memory, stacks, batches, and the ratings of the tournament.
 
+## What a program may notice
+The helper thread is a second thread of a program that has one of its own: calls that only a process with a single thread may make
+fail while there is one (`unshare(CLONE_NEWUSER)` and `setns` into a user name space: `EINVAL`). Such programs leave it out with the
+option `purge_delay=0`, which what is learned doesn't change. The thread opens no files, blocks all signals, and a fork child has none.
+
 ## Modes and profiles
 The option `mode` names a set of decisions to begin with, and whether anything is learned; `profile` another set on top of it.
 What the user gives as an option stays as it is, whatever is learned.
