@@ -289,10 +289,10 @@ that change faster than looks come, bursts that do not return, thousands of call
 [real programs](proof/programs.md). What each part gains by itself is on two pages, one of [programs that stay the same](proof/parts.md) and one of [programs that need too much memory](proof/parts_memory.md). Each page says of which commit it is.
 
 ## The life cycle
-LEARN takes decisions until they stand still. CANARY then compares them with what was before, in alternating windows by that
-one formula, and keeps what is not worse. FROZEN decides nothing but how much memory to hold; it looks whether slow calls have become slower (their 99th
-percentile, by the P2 estimator, than in any of its first four windows), all costs half as much again, or other sizes are asked for, and goes back to LEARN when they are for
-three windows. In LEARN other sizes for two windows are a new phase of the program, whose beginning is looked at often again. Windows are
+LEARN takes decisions until they stand still. CANARY then compares them with what was before, in pairs of windows by that
+one formula, each of the two first by turns, and keeps what is not worse. FROZEN decides nothing but how much memory to hold; it looks whether slow calls have become slower (their 99th
+percentile, by the P2 estimator, than in any of the first four windows in which it is known: of 500 calls or more, over several windows where they are few), all costs half as much again, or other sizes are asked for, and goes back to LEARN when they are for
+three windows. In LEARN other sizes for two windows are a new phase of the program, whose beginning is looked at often again; after 1,024 windows LEARN is over all the same. Windows are
 50 ms when a state begins and 2 s at most. A fork child goes on with what its parent had decided, in LEARN, and by what it does itself:
 to the file it is a run of its own. A process that has confined itself since it started (seccomp) writes nothing: it may be killed
 for it.
@@ -329,10 +329,10 @@ Each is a word that may begin a line of a policy file, with a number behind it.
 POLICY_TAIL = """
 ## The file
 Text, one decision a line; written at the end of a program that learned, as a whole; several processes at once wait for each other,
-and what each learned counts by its time. A file belongs to one executable: that of another
-build is not used, that of another program neither, and it is left alone, which a program that learned something says at its end in
-one line, and `hakmem run --policy` at the start, unless PROGRAM is a script. So where a command starts several programs, name a folder. A file of one that learned for less than a second in all, such
-as a shell around the program, gives way to one that learned for longer. Whose a file is says `hakmem policy show`. A damaged file is refused with one line that says where and what, and the program runs on the defaults. Programs
+and what each learned counts by its processor time, a file by ten minutes at most, so that a program that changes can change it. A file belongs to one executable: that of another
+program is not used and left alone, which a program that learned something says at its end in
+one line, and `hakmem run --policy` at the start, unless PROGRAM is a script. So where a command starts several programs, name a folder. A file of one that used less than a second of processor time in all, such
+as a shell around the program, gives way to one that used more and learned something. That of another build is not used either, and gets the ending `.old` when this one writes its own. Whose a file is says `hakmem policy show`. A damaged file is refused with one line that says where and what, and the program runs on the defaults; if it learns, the damaged one is kept with the ending `.damaged`. Programs
 with raised privileges ignore it. It may be written by hand: evidence behind a number is optional, `#` begins a comment,
 and a module's name has `%20` for a space.
 

@@ -188,15 +188,29 @@ void file_name_program(struct policy *policy) {
     os_program_build(policy->build, sizeof policy->build);
 }
 
+static bool decides_nothing(const struct policy *policy) {
+    unsigned given = policy->class_count + policy->closed_count + policy->depth_count + policy->site_count;
+    for (unsigned i = 0; i < DECISION_COUNT; i++)
+        given += policy->values[i].is_given;
+    return given == 0;
+}
+
 // A shell around the program may be the first to write the file that was named, after moments: then that was not meant.
 // What nobody learned is somebody's hand.
 static bool gives_way(const struct policy *other, const struct policy *policy) {
-    return other->runs > 0 && other->seconds == 0 && policy->seconds > 0;
+    return other->runs > 0 && other->seconds == 0 && policy->seconds > 0 && !decides_nothing(policy);
+}
+
+// What can't be merged with what was learned, and is of use perhaps to somebody, gets another name.
+static int make_room(enum found found, bool is_of_build) {
+    if (found == FOUND_DAMAGED)
+        return os_keep_aside(file_path, ".damaged");
+    return found == FOUND_POLICY && !is_of_build ? os_keep_aside(file_path, ".old") : 0;
 }
 
 // With the file's lock, or minus the error number why there is none: then what is another's is left alone all the same,
-// as is what can't be read. A damaged policy, which was said at the start, is written anew; what is none is left alone.
-// Returns 0, or the error number.
+// as is what can't be read. A damaged policy, which was said at the start, and that of another build are kept under
+// another name; what is none is left alone. Returns 0, or the error number.
 static int write_merged(const struct policy *policy, int lock) {
     static struct policy merged;
     struct report report;
@@ -214,7 +228,10 @@ static int write_merged(const struct policy *policy, int lock) {
     }
     if (lock < 0)
         return -lock;
-    if (found == FOUND_POLICY && !is_other && is_of_build(&merged, policy))
+    bool may_merge = found == FOUND_POLICY && !is_other && is_of_build(&merged, policy);
+    if ((error = make_room(found, is_other || may_merge)) != 0)
+        return error;
+    if (may_merge)
         policy_merge(&merged, policy, POLICY_FILE_MOST);
     else
         merged = *policy;
@@ -236,13 +253,6 @@ bool file_write(const struct policy *policy) {
     if (error != 0 && error != unread_error)
         say_impossible(": it can't be written: ", error);
     return error == 0;
-}
-
-static bool decides_nothing(const struct policy *policy) {
-    unsigned given = policy->class_count + policy->closed_count + policy->depth_count + policy->site_count;
-    for (unsigned i = 0; i < DECISION_COUNT; i++)
-        given += policy->values[i].is_given;
-    return given == 0;
 }
 
 void file_say_not_written(const struct policy *policy) {

@@ -385,7 +385,7 @@ static void look_at_last(uint64_t now_ns) {
     }
     file_name_program(&learned);
     learned.runs = 1;
-    learned.seconds = (now_ns - learner.start_ns) / SECOND_NS;
+    learned.seconds = os_process_ns() * LEARN_HASTE / SECOND_NS; // asleep nothing is learned
     decide_note(now_ns);
     learner.has_ended = true;
 }

@@ -193,6 +193,15 @@ int os_replace_file(const char *path, const char *text, size_t length) {
     return error;
 }
 
+int os_keep_aside(const char *path, const char *ending) {
+    char aside[PATH_BYTES];
+    int saved = errno, error = ENAMETOOLONG;
+    if (path_with(aside, path, ending))
+        error = rename(path, aside) == 0 ? 0 : errno;
+    errno = saved;
+    return error;
+}
+
 // Who may read a lock may take it. It is another user's where that one came first; such a file can't be opened with
 // O_CREAT in folders as /tmp, though it is there.
 static int open_lock(const char *path) {

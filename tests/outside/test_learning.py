@@ -153,6 +153,7 @@ def test_a_damaged_file_gets_one_line_and_the_program_runs(preloaded, program, f
     assert re.search(rf", line {line or '[0-9]+'}: .+; wanted: .+\n$", process.stderr_text), process.stderr_text
     if mode == "learning":
         assert f"class {BYTES}" in lines_of(file)  # it is learned anew
+        assert Path(f"{file}.damaged").read_text() == "hakmem-policy 1\n" + text  # and somebody may have written that by hand
 
 
 def test_what_is_no_policy_file_is_not_overwritten(preloaded, program, file):
@@ -186,6 +187,20 @@ def test_a_file_of_a_shell_around_the_program_becomes_the_programs(preloaded, pr
     file.write_text("hakmem-policy 1\nprogram bash\nruns 13\nseconds 0\nw_max 137\nend\n")
     process = preloaded(program, BYTES, BLOCKS, "lasting", HAKMEM_POLICY=str(file), **LEARNS)
     assert process.stderr_text == "" and f"program {program.name}" in lines_of(file) and "runs 1" in lines_of(file)
+
+
+def test_a_shell_that_lasts_and_learns_nothing_does_not_take_the_file(learn, preloaded, program, file):
+    learn()
+    text = file.read_text()
+    preloaded("/bin/sh", "-c", "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done", HAKMEM_POLICY=str(file), **LEARNS)
+    assert file.read_text() == text
+
+
+def test_a_file_of_another_build_is_kept_beside(learn, compile_program, preloaded, program, file):
+    learn(program=compile_program("ask_for", "-DANOTHER_BUILD", "-O0"))
+    text = file.read_text()
+    preloaded(program, BYTES, BLOCKS, HAKMEM_POLICY=str(file), **LEARNS)
+    assert file.read_text() != text and Path(f"{file}.old").read_text() == text
 
 
 def test_a_file_of_another_build_gets_one_line_and_is_not_used(learn, compile_program, preloaded, program, file):
