@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -24,7 +25,7 @@ TABLE_WIDTH = 150  # at least: names and figures are not cut when the output is 
 output = Console(width=max(TABLE_WIDTH, Console().width))
 errors = Console(stderr=True)
 
-INTERRUPTED = 130
+CANNOT, INTERRUPTED = 2, 130  # exit statuses
 
 AllocatorsOption = Annotated[str, typer.Option(
     "--allocators", metavar="NAMES", help="bars: hakmem and the peers it must beat; all: also those that are only "
@@ -36,13 +37,13 @@ RecordsOption = Annotated[Path, typer.Option("--records", metavar="FILE", help="
                                                                                "a line.")]
 
 
-def fail(message: str) -> typer.Exit:
-    errors.print(f"[bold red]hakmem:[/bold red] {message}", highlight=False, soft_wrap=True)
-    return typer.Exit(2)
+def fail(message: str, status: int = CANNOT) -> typer.Exit:
+    errors.print(f"[bold red]hakmem:[/bold red] {escape(message)}", highlight=False, soft_wrap=True)
+    return typer.Exit(status)
 
 
 def warn(what: str, why: str) -> None:
-    errors.print(f"[bold yellow]{what}:[/bold yellow] {why}", highlight=False, soft_wrap=True)
+    errors.print(f"[bold yellow]{escape(what)}:[/bold yellow] {escape(why)}", highlight=False, soft_wrap=True)
 
 
 @contextmanager
