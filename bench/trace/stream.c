@@ -257,14 +257,14 @@ static void after_fork_in_child(void) {
     record_start();
 }
 
-// FILE for the process that the command started, FILE.PID for its children if they are wanted.
+// FILE for the process that the command started; for its children CHILDREN.PID, if they are wanted.
 static bool choose_path(char *path, size_t bytes) {
-    const char *base = getenv("HKTRACE_FILE"), *pid = getenv("HKTRACE_PID");
+    const char *base = getenv("HKTRACE_FILE"), *pid = getenv("HKTRACE_PID"), *children = getenv("HKTRACE_CHILDREN");
     if (base == NULL || pid == NULL)
         return false;
     if (strtol(pid, NULL, 10) == (long)getpid())
         return snprintf(path, bytes, "%s", base) < (int)bytes;
-    return getenv("HKTRACE_CHILDREN") != NULL && snprintf(path, bytes, "%s.%ld", base, (long)getpid()) < (int)bytes;
+    return children != NULL && snprintf(path, bytes, "%s.%ld", children, (long)getpid()) < (int)bytes;
 }
 
 void record_start(void) {

@@ -3,12 +3,13 @@ allocator, and told as figures. The C sources are in bench/trace; docs/traces.md
 
 import json
 import os
+import struct
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hakmem import workloads
+from hakmem import workloads, written
 from hakmem.allocator import Allocator
 from hakmem.places import BUILD, TREE
 from hakmem.run import complaint_in
@@ -17,6 +18,11 @@ SOURCES = TREE / "bench" / "trace"
 TOUCHES = ("none", "ends", "pages", "all")
 SUFFIX = ".hktrace"
 REPLAY_SECONDS_MOST = 3600
+KILLED = 128  # a status from here on is a signal's, as a shell says it
+
+# struct trace_header, for its own length; struct trace_chunk, for its kind and how much follows it.
+_HEADER, _CHUNK = struct.Struct("<12xI24x"), struct.Struct("<4xI12xI8x")
+_END = 4
 
 _READERS = ["read.c", "merge.c"]
 # What is made, of which sources, with which flags beside those of the workloads.
@@ -65,25 +71,52 @@ def check_zstd() -> None:
 class Recording:
     file: Path
     status: int  # the program's, as a shell would say it
+    is_whole: bool = True
 
 
 def record(command: Sequence[str], file: Path, allocator: Allocator, children: bool = False) -> Recording:
-    """Runs a program with its input and output untouched, and writes its trace. `children`: those of its children go
-    into files of their own, FILE.PID."""
-    recorder = part("libhakmem-trace.so")
+    """Runs a program with its input and output untouched, and writes its trace, which takes the place of an old one only
+    when there is something in it. `children`: those of its children go into files of their own, FILE.PID."""
     file = file.resolve()
-    if not file.parent.is_dir():
-        raise TraceFailed(f"{file.parent} is not there, so {file.name} can't be written")
+    made = written.begin(file)
+    try:
+        status = _record(command, made, file if children else None, allocator)
+    except BaseException:
+        made.unlink()
+        raise
+    if made.stat().st_size == 0:
+        made.unlink()
+        raise TraceFailed(f"{command[0]} left no trace: it is statically linked, gains rights, or never started")
+    whole = is_whole(made)
+    if not whole and status < KILLED and file.exists():  # it could not be written to
+        return Recording(made, status, is_whole=False)
+    written.finish(made, file)
+    return Recording(file, status, whole)
+
+
+def _record(command: Sequence[str], file: Path, children: Path | None, allocator: Allocator) -> int:
+    recorder = part("libhakmem-trace.so")
     preload = [str(recorder), *([str(allocator.library)] if allocator.library else []),
                *filter(None, [os.environ.get("LD_PRELOAD")])]
     variables = {**os.environ, **allocator.environment, "HKTRACE_FILE": str(file)}
-    if children:
-        variables["HKTRACE_CHILDREN"] = "1"
-    file.unlink(missing_ok=True)
+    if children is not None:
+        variables["HKTRACE_CHILDREN"] = str(children)
     # The recorder must know which process is the one that was asked for; exec keeps its number.
     shell = 'HKTRACE_PID=$$ LD_PRELOAD=$0 exec "$@"'
-    process = subprocess.Popen(["sh", "-c", shell, ":".join(preload), *command], env=variables)
-    return Recording(file, _wait(process))
+    return _wait(subprocess.Popen(["sh", "-c", shell, ":".join(preload), *command], env=variables))
+
+
+def is_whole(file: Path) -> bool:
+    """Has a trace its last chunk? By the lengths alone; bench/trace/format.h has them."""
+    length, kind = file.stat().st_size, None
+    with file.open("rb") as opened:
+        head = opened.read(_HEADER.size)
+        place = _HEADER.unpack(head)[0] if len(head) == _HEADER.size else length
+        while place + _CHUNK.size <= length:
+            opened.seek(place)
+            kind, stored_bytes = _CHUNK.unpack(opened.read(_CHUNK.size))
+            place += _CHUNK.size + stored_bytes
+    return kind == _END and place == length
 
 
 def _wait(process: subprocess.Popen) -> int:

@@ -34,7 +34,7 @@ def test_a_program_is_recorded_with_its_input_output_and_status(hakmem, tmp_path
 
 def test_a_program_that_is_not_there_is_named(hakmem):
     done = hakmem("trace", "record", "--", "no-such-program")
-    assert done.returncode == 2 and "no-such-program" in done.stderr
+    assert done.returncode == 127 and "no-such-program" in done.stderr
 
 
 def test_completion_is_for_shells_that_are_known(hakmem):

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,46 @@ def test_input_output_and_status_pass_through(tmp_path):
     done = subprocess.run(["python3", "-c", script], input="through", capture_output=True, text=True, cwd=tmp_path,
                           env={**os.environ, "PYTHONPATH": str(Path(traces.__file__).parents[1])})
     assert (done.returncode, done.stdout, done.stderr) == (7, "through", "")
+
+
+@pytest.fixture
+def record(tmp_path):
+    """record("-o", …) is the command, on the C library's allocator, in a folder of its own."""
+
+    def call(*words):
+        command = "from hakmem.cli import main; main()"
+        return subprocess.run([sys.executable, "-c", command, "trace", "record", "--allocator", "glibc", *map(str, words)],
+                              capture_output=True, text=True, cwd=tmp_path,
+                              env={**os.environ, "PYTHONPATH": str(Path(traces.__file__).parents[1])})
+
+    return call
+
+
+@pytest.mark.parametrize(("words", "status", "said"), [
+    (["--", "nosuchprog"], 127, "nosuchprog: no such program"), (["--", "/tmp"], 126, "is a directory"),
+    (["--frob", "--", "true"], 2, "--frob"), (["-o", "folder", "--", "true"], 2, "no regular file"),
+    (["-o", "pipe", "--", "true"], 2, "no regular file"), (["-o", "missing/file", "--", "true"], 2, "missing/file")])
+def test_what_was_there_stays_where_nothing_is_recorded(record, tmp_path, words, status, said):
+    (tmp_path / "trace.hktrace").write_text("old")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    before = {file.name: file.lstat().st_ino for file in tmp_path.iterdir()}
+    done = record(*words)
+    assert done.returncode == status and said in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert {file.name: file.lstat().st_ino for file in tmp_path.iterdir()} == before
+    assert (tmp_path / "trace.hktrace").read_text() == "old"
+
+
+@pytest.mark.parametrize("old", [None, "old"])
+def test_a_trace_that_there_is_no_room_for_is_an_error(record, tmp_path, old):
+    file = tmp_path / "made.hktrace"
+    if old:
+        file.write_text(old)
+    full = f"trap '' XFSZ; ulimit -f 1; exec {compiled('known.c', tmp_path)}"  # blocks of 512 bytes
+    done = record("-o", file, "--", "sh", "-c", full)
+    assert done.returncode == 2 and "ends before the program did" in done.stderr, done.stderr
+    parts = list(tmp_path.glob("*.part"))
+    assert (file.read_text(), len(parts)) == ("old", 1) if old else (file.read_bytes()[:8], parts) == (b"HKMTRACE", [])
 
 
 @pytest.mark.parametrize("spoil, message", [

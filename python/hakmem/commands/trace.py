@@ -1,6 +1,8 @@
 """hakmem trace: records what a program asks of its allocator, replays it on any, and says what is in it."""
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +12,7 @@ from rich.table import Table
 from hakmem import comparison, figures, intervals, peers, places, run, traces
 from hakmem.allocator import Allocator
 from hakmem.commands.common import (
+    CANNOT,
     INTERRUPTED,
     AllocatorsOption,
     JsonOption,
@@ -23,6 +26,7 @@ from hakmem.commands.common import (
     progress_bar,
 )
 from hakmem.traces import TOUCHES, TraceFailed
+from hakmem.written import CannotWrite
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -30,7 +34,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A trace.", exists=Tr
 Partial = Annotated[bool, typer.Option("--partial", help="Read a trace without its end as far as it is whole.")]
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@app.command(context_settings={"allow_interspersed_args": False})
 def record(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]", help="After --: what to run.")],
     out: Annotated[Path, typer.Option("--output", "-o", metavar="FILE",
@@ -39,14 +43,26 @@ def record(
     children: Annotated[bool, typer.Option("--children", help="Its children too, each into FILE.PID.")] = False,
 ) -> None:
     """Runs PROGRAM, untouched but slower, and writes every allocation, realloc and free of every thread to FILE."""
+    _check_program(command[0])
     try:
         made = traces.record(command, out, allocators_of(allocator, {})[0], children)
-    except TraceFailed as reason:
+    except (TraceFailed, CannotWrite) as reason:
         raise fail(str(reason)) from None
-    if not made.file.exists():
-        raise fail(f"{command[0]} left no trace: it is statically linked, gains rights, or never started")
-    errors.print(f"hakmem: {made.file}, {made.file.stat().st_size / 1e6:.1f} MB", highlight=False)
+    errors.print(f"hakmem: {made.file}, {made.file.stat().st_size / 1e6:.1f} MB", highlight=False, markup=False, soft_wrap=True)
+    if not made.is_whole:
+        raise fail(f"{made.file} ends before the program did; --partial reads it", made.status or CANNOT)
     raise typer.Exit(made.status)
+
+
+def _check_program(name: str) -> None:
+    """Ends as a shell does where there is no such program, before anything is written."""
+    if shutil.which(name) is not None:
+        return
+    folders = ["."] if "/" in name else os.get_exec_path()
+    found = [path for folder in folders if name and (path := Path(folder, name)).exists()]
+    if not found or ("/" not in name and not any(path.is_file() for path in found)):
+        raise fail(f"{name}: no such program", 127)
+    raise fail(f"{name}: is {'a directory' if found[0].is_dir() else 'not executable'}", 126)
 
 
 @app.command()
