@@ -8,6 +8,8 @@ from pathlib import Path
 import altair
 import vl_convert
 
+from hakmem import written
+
 WIDTH, HEIGHT = 640, 260
 SUFFIXES = (".html", ".svg", ".png")
 # Okabe and Ito's colours, which most people can tell apart; the subject comes first.
@@ -47,10 +49,15 @@ def save_one(chart: altair.TopLevelMixin, title: str, subtitle: str, file: Path)
 
 
 def _write_image(whole: dict, file: Path) -> None:
-    if file.suffix == ".svg":
-        file.write_text(vl_convert.vegalite_to_svg(whole))
-    else:
-        file.write_bytes(vl_convert.vegalite_to_png(whole, scale=2))
+    is_svg = file.suffix.lower() == ".svg"
+    written.write(file, vl_convert.vegalite_to_svg(whole) if is_svg else vl_convert.vegalite_to_png(whole, scale=2))
+
+
+def check(file: Path, source: Path) -> None:
+    """Before something is read and drawn: can the picture be written?"""
+    if file.suffix.lower() not in SUFFIXES:
+        raise written.CannotWrite(f"{file}: the name of a picture must end in {', '.join(SUFFIXES)}")
+    written.check(file, [source])
 
 
 def script() -> str:
@@ -64,8 +71,8 @@ def _height(chart: altair.TopLevelMixin) -> int:
 
 def save(charts: Sequence[tuple[str, altair.TopLevelMixin]], title: str, file: Path) -> None:
     """Writes titled charts, one below the other, as what the file's suffix says."""
-    if file.suffix == ".html":
-        file.write_text(page(charts, title))
+    if file.suffix.lower() == ".html":
+        written.write(file, page(charts, title))
         return
     titled = [chart.properties(title=altair.TitleParams(name, anchor="start", frame="group", fontSize=12), width=WIDTH,
                                height=_height(chart)) for name, chart in charts]

@@ -8,6 +8,7 @@ from pathlib import Path
 from hakmem.places import BUILD, TREE
 
 SUFFIX = ".policy"
+BEGINNING = b"hakmem-policy "  # of each file
 _SOURCES = ["tools/policy.c", "src/policy/*.c", "src/learn/say.c", "src/sys/report.c"]
 _HEADERS = ["src/policy/*.h", "src/policy/*.def", "src/base/*.h", "src/learn/say.h"]
 

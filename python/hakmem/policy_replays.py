@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from hakmem import traces
+from hakmem import policies, traces, written
 from hakmem.places import BUILD, TREE
 from hakmem.policies import PolicyFailed
 
@@ -65,7 +65,18 @@ def run(trace: Path, mode: str = "balanced", policy: Path | None = None, out: Pa
 def compare(trace: Path, policy: Path | None = None, out: Path | None = None, partial: bool = False,
             seconds: float | None = None, progress: Callable[[str, int], None] = lambda name, percent: None) -> dict[str, dict]:
     """Replays with the defaults, while it learns, and with what was learned from the start. `policy`: with that instead
-    of learning."""
+    of learning; `out`: where what was learned is kept."""
+    if out is not None:
+        with written.replacing(out, [trace], policies.BEGINNING) as made:
+            runs, learned = _compare(trace, policy, partial, seconds, progress)
+            made.write_bytes(learned)
+        return runs
+    return _compare(trace, policy, partial, seconds, progress)[0]
+
+
+def _compare(trace: Path, policy: Path | None, partial: bool, seconds: float | None,
+             progress: Callable[[str, int], None]) -> tuple[dict[str, dict], bytes]:
+    """The replays, and the file of what was learned."""
 
     def replayed(name: str, **settings) -> dict:
         return run(trace, partial=partial, seconds=seconds, progress=lambda percent: progress(name, percent), **settings)
@@ -73,17 +84,12 @@ def compare(trace: Path, policy: Path | None = None, out: Path | None = None, pa
     runs = {DEFAULTS: replayed(DEFAULTS)}
     if policy is not None:
         runs[LEARNED] = replayed(LEARNED, policy=policy)
-        return runs
+        return runs, b""
     with tempfile.TemporaryDirectory() as folder:
         learned = Path(folder) / "learned.policy"
         runs[LEARNING] = replayed(LEARNING, mode="learning", out=learned)
         runs[LEARNED] = replayed(LEARNED, policy=learned)
-        if out is not None:
-            try:
-                out.write_bytes(learned.read_bytes())
-            except OSError as reason:
-                raise PolicyFailed(str(reason)) from None
-    return runs
+        return runs, learned.read_bytes()
 
 
 def gain(before: dict, after: dict) -> dict[str, float]:

@@ -15,14 +15,17 @@ class CannotWrite(Exception):
     """Its message is one line for the user."""
 
 
-def begin(file: Path, inputs: Iterable[Path] = ()) -> Path:
-    """An empty file beside FILE, which says that FILE can be written. Where FILE is a link, what it leads to is meant."""
+def begin(file: Path, inputs: Iterable[Path] = (), beginning: bytes = b"") -> Path:
+    """An empty file beside FILE, which says that FILE can be written. Where FILE is a link, what it leads to is meant.
+    `beginning`: of what may be replaced; an empty file may be, too."""
     target = file.resolve()
     try:
         if target.exists() and not stat.S_ISREG(target.stat().st_mode):
             raise CannotWrite(f"{file} is no regular file: it stays as it is")
         if any(_is_same(target, one) for one in inputs):
             raise CannotWrite(f"{file} is read: the output must be another file")
+        if target.exists() and _first_bytes(target, len(beginning)) not in (b"", beginning):
+            raise CannotWrite(f"{file} is there and is something else: it stays as it is")
         if target.exists() and not os.access(target, os.W_OK):
             raise CannotWrite(f"{file}: you may not write to it")
         descriptor, made = tempfile.mkstemp(prefix=f"{target.name}.", suffix=PART, dir=target.parent)
@@ -41,10 +44,15 @@ def finish(made: Path, file: Path) -> None:
         raise CannotWrite(f"{file} can't be written: {reason.strerror}; it is in {made}") from None
 
 
+def check(file: Path, inputs: Iterable[Path] = ()) -> None:
+    """Says so before long work where FILE can't be written at its end."""
+    begin(file, inputs).unlink()
+
+
 @contextmanager
-def replacing(file: Path, inputs: Iterable[Path] = ()) -> Iterator[Path]:
+def replacing(file: Path, inputs: Iterable[Path] = (), beginning: bytes = b"") -> Iterator[Path]:
     """The file to write to; nothing is left of it where that fails."""
-    made = begin(file, inputs)
+    made = begin(file, inputs, beginning)
     try:
         yield made
     except OSError as reason:
@@ -63,6 +71,11 @@ def write(file: Path, content: str | bytes) -> None:
 
 def _is_same(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.samefile(other)
+
+
+def _first_bytes(file: Path, count: int) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(count)
 
 
 def _mask() -> int:

@@ -368,7 +368,8 @@ def invoke(*words):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--group", "nothing"], "not known"), (["--seeds", "a"], "whole numbers"), (["--seeds", "0"], "from 1 to"),
+    (["--group", "nothing"], "not known"), (["--report", "x.txt"], "must end in .md"),
+    (["--report", "/no/such/folder/x.md"], "can't be written"), (["--seeds", "a"], "whole numbers"), (["--seeds", "0"], "from 1 to"),
     (["--rows", "no/such"], "no row matches"), (["--continue", __file__], "not written by hakmem bench policy|not a record"),
     (["--trace", __file__], "two or more"), (["--show", __file__], "not a record"),
     (["--show", __file__, "-o", "x"], "measures nothing"), (["--show", __file__, "--continue", __file__], "measures nothing")])

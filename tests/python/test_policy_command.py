@@ -182,6 +182,31 @@ def test_merge_into_a_folder_that_is_not_there_is_told(invoke, write, tmp_path):
     assert done.exit_code == 2 and "missing/file" in done.output.replace("\n", "")
 
 
+@pytest.mark.parametrize("name", ["notes.txt", "folder", "pipe"])
+def test_merge_replaces_nothing_but_policy_files(invoke, write, tmp_path, name):
+    (tmp_path / "notes.txt").write_text("notes\n")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    done = invoke("merge", write(), "-o", tmp_path / name)
+    assert done.exit_code == 2 and "stays as it is" in done.output.replace("\n", " ")
+    assert (tmp_path / "notes.txt").read_text() == "notes\n" and (tmp_path / "pipe").is_fifo()
+
+
+def test_of_a_merge_that_fails_nothing_is_left(invoke, write, tmp_path):
+    old = write(policy("class 1104"), "out.policy")
+    assert invoke("merge", write("notes", "bad.policy"), "-o", old).exit_code == 2
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["bad.policy", "out.policy"]
+    assert old.read_text() == policy("class 1104")
+
+
+def test_a_new_file_has_the_rights_of_any_and_a_link_stays(invoke, write, tmp_path):
+    old = write(policy("class 1104"), "out.policy")
+    old.chmod(0o640)
+    (tmp_path / "link").symlink_to(old)
+    assert invoke("merge", write(), "-o", tmp_path / "link").exit_code == 0
+    assert (tmp_path / "link").is_symlink() and old.stat().st_mode & 0o777 == 0o640 and "class 1040" in old.read_text()
+
+
 # --- what is wrong -----------------------------------------------------------------------------------------------------
 
 BAD = [("", "the file is empty"), ("notes\n", "line 1: this is no policy file"), ("hakmem-policy 2\nend\n", "line 1: "),

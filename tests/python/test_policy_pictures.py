@@ -1,6 +1,9 @@
 """hakmem policy picture: what it draws of statistics and of policy files, and what it says to files that are neither."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from hakmem import policies, policy_pictures, told
@@ -98,6 +101,30 @@ def test_a_process_that_ended_before_its_first_look_is_told(invoke, write, tmp_p
 def test_wrong_use_is_told(invoke, write, words, said):
     done = invoke(write(PLAIN), *words)
     assert done.exit_code == 2 and said in done.output.replace("\n", "")
+
+
+@pytest.mark.parametrize("name", ["left.svg", "folder.svg"])
+def test_a_picture_does_not_replace_what_it_is_drawn_of(invoke, write, tmp_path, name):
+    file = write(PLAIN).rename(tmp_path / "left.svg")
+    (tmp_path / "folder.svg").mkdir()
+    before = file.read_text()
+    done = invoke(file, "-o", tmp_path / name)
+    assert done.exit_code == 2 and name in done.output.replace("\n", "") and file.read_text() == before
+
+
+def test_a_picture_that_there_is_no_room_for_leaves_the_old_one(write, tmp_path):
+    out, file = tmp_path / "out.svg", write(PLAIN)
+    out.write_text("old")
+    command = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000)); from hakmem.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", command, "policy", "picture", file, "-o", out], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(policies.TREE / "python")})
+    assert done.returncode == 2 and "out.svg can't be written" in done.stderr and "Traceback" not in done.stderr
+    assert out.read_text() == "old" and not list(tmp_path.glob("*.part"))
+
+
+def test_the_case_of_a_suffix_is_free(invoke, write, tmp_path):
+    assert invoke(write(PLAIN), "-o", tmp_path / "out.SVG").exit_code == 0
+    assert "<svg" in (tmp_path / "out.SVG").read_text()
 
 
 # --- what is drawn -----------------------------------------------------------------------------------------------------

@@ -225,6 +225,18 @@ def test_output_and_policy_exclude_each_other(invoke, tmp_path):
     assert done.exit_code == 2 and "nothing is learned" in done.output
 
 
+@pytest.mark.parametrize(("name", "said"), [("python.hktrace", "is read"), ("notes.txt", "something else"),
+                                            ("missing/out.policy", "can't be written")])
+def test_an_output_that_can_not_be_is_told_before_the_replay(invoke, monkeypatch, tmp_path, name, said):
+    trace, notes = tmp_path / "python.hktrace", tmp_path / "notes.txt"
+    trace.symlink_to(PYTHON)
+    notes.write_text("notes\n")
+    monkeypatch.setattr(policy_replays, "run", None)
+    done = invoke(trace, "-o", tmp_path / name)
+    assert done.exit_code == 2 and said in done.output.replace("\n", " "), done.output
+    assert trace.is_symlink() and notes.read_text() == "notes\n" and len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_tool_that_can_not_be_compiled_says_why(monkeypatch, tmp_path):
     monkeypatch.setattr(policy_replays, "_SOURCES", [tmp_path / "missing.c"])
     (tmp_path / "missing.c").write_text("int main(void) { return nothing; }\n")

@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, TextColumn
 
-from hakmem import comparison, machine, places, policies
+from hakmem import comparison, machine, places, policies, written
 from hakmem.allocator import Allocator
 from hakmem.commands.common import (
     INTERRUPTED,
@@ -85,10 +85,7 @@ def policy(
     Exit status: 0 all is measured, whatever was found; 1 some runs don't count; 2 nothing could be measured; 130 stopped by
     Ctrl-C: --continue goes on from there.
     """
-    if unknown := [one for one in group or [] if one not in rows.GROUPS]:
-        raise fail(f"--group {', '.join(unknown)}: not known; there are {', '.join(rows.GROUPS)}")
-    if len(trace or []) == 1:
-        raise fail("--trace: two or more are needed, else nothing changes")
+    _check_arguments(group or [], trace or [], report)
     if show is not None:
         _show(show, report, as_json, is_alone=go_on is None and keep is None)
         return
@@ -118,6 +115,22 @@ def policy(
         errors.print(f"to go on: hakmem bench policy --continue {kept.file}", highlight=False, soft_wrap=True)
     if stopped or kept.failures:
         raise typer.Exit(INTERRUPTED if stopped else 1)
+
+
+def _check_arguments(groups: list[str], files: list[Path], report: Path | None) -> None:
+    if unknown := [one for one in groups if one not in rows.GROUPS]:
+        raise fail(f"--group {', '.join(unknown)}: not known; there are {', '.join(rows.GROUPS)}")
+    if len(files) == 1:
+        raise fail("--trace: two or more are needed, else nothing changes")
+    if report is None:
+        return
+    if report.suffix != ".md":
+        raise fail(f"--report {report}: the name must end in .md; the picture beside it ends in .svg")
+    try:
+        for file in (report, report.with_suffix(".svg")):
+            written.check(file)
+    except written.CannotWrite as reason:
+        raise fail(str(reason)) from None
 
 
 def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: str, files: list[Path], has_parts: bool,
@@ -256,8 +269,11 @@ def _print(kept: store.Store, report: Path | None, as_json: bool) -> None:
     if report is not None:
         from hakmem.learning import picture  # noqa: PLC0415 (drawing takes a second to load)
         drawing = report.with_suffix(".svg")
-        picture.save(kept, drawing)
-        report.write_text(tables.as_page(kept, made, whole, answers, drawing.name))
+        try:
+            picture.save(kept, drawing)
+            written.write(report, tables.as_page(kept, made, whole, answers, drawing.name))
+        except written.CannotWrite as reason:
+            raise fail(str(reason)) from None
         errors.print(f"tables in {report}, picture in {drawing}", highlight=False, soft_wrap=True)
     errors.print(f"every run in {kept.file}{': --quick, not for figures' if kept.head['quick'] else ''}", highlight=False,
                  soft_wrap=True)

@@ -8,13 +8,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from hakmem import pictures, policies, policy_pictures, policy_replays, told
+from hakmem import pictures, policies, policy_pictures, policy_replays, told, written
 from hakmem.commands.common import JsonOption, errors, fail, output, progress_bar
 from hakmem.policies import Line, Policy, PolicyFailed
 from hakmem.policy_replays import DEFAULTS, LEARNED, LEARNING
 from hakmem.told import ToldFailed
 from hakmem.trace_pictures import bytes_text
 from hakmem.traces import TraceFailed
+from hakmem.written import CannotWrite
 
 app = typer.Typer(help=__doc__, no_args_is_help=True)
 
@@ -138,15 +139,12 @@ def merge(
         names = ", ".join(sorted(f"{program} {build[:12]}".strip() for program, build in kinds))
         errors.print(f"[bold yellow]these are of different programs or builds:[/bold yellow] {names}", highlight=False)
     try:
-        text = policies.merge(files)
-    except PolicyFailed as reason:
-        raise fail(str(reason)) from None
-    if out is None:
-        output.print(text, end="", highlight=False, markup=False, soft_wrap=True)
-        return
-    try:
-        out.write_text(text)
-    except OSError as reason:
+        if out is None:
+            output.print(policies.merge(files), end="", highlight=False, markup=False, soft_wrap=True)
+            return
+        with written.replacing(out, beginning=policies.BEGINNING) as made:
+            made.write_text(policies.merge(files))
+    except (PolicyFailed, CannotWrite) as reason:
         raise fail(str(reason)) from None
 
 
@@ -217,7 +215,7 @@ def replay(
                 progress.update(tasks[name], completed=percent)
 
             runs = policy_replays.compare(trace, policy, out, partial, seconds, advance)
-    except (PolicyFailed, TraceFailed) as reason:
+    except (PolicyFailed, TraceFailed, CannotWrite) as reason:
         raise fail(str(reason)) from None
     if as_json:
         print(json.dumps({"trace": str(trace), "replays": runs, "gain": policy_replays.gain(runs[DEFAULTS], runs[LEARNED])}))
@@ -236,9 +234,8 @@ def picture(
                                                 "else of the one that looked most often.")] = None,
 ) -> None:
     """What became of learning over time, or what a policy file decides, as a picture."""
-    if out.suffix not in pictures.SUFFIXES:
-        raise fail(f"--output {out}: the name must end in {', '.join(pictures.SUFFIXES)}")
     try:
+        pictures.check(out, file)
         if told.is_told(file):
             one = told.that_learned(file, process)
             pictures.save(policy_pictures.charts_of_life(one), policy_pictures.headline(one, file.stem), out)
@@ -248,5 +245,5 @@ def picture(
         if not charts:
             raise fail(f"{file}: there are no depths and no classes in it to draw")
         pictures.save(charts, _head(policy), out)
-    except (PolicyFailed, ToldFailed, OSError) as reason:
+    except (PolicyFailed, ToldFailed, CannotWrite) as reason:
         raise fail(str(reason)) from None

@@ -152,12 +152,14 @@ def stat(
     as_json: JsonOption = False,
 ) -> None:
     """Says what is in FILE: sizes, lifetimes, sites, threads, and what lived when."""
-    from hakmem import trace_pictures  # noqa: PLC0415 (drawing takes a second to load)
+    from hakmem import pictures, trace_pictures  # noqa: PLC0415 (drawing takes a second to load)
     try:
+        if picture is not None:
+            pictures.check(picture, file)
         facts = traces.stat(file, partial)
         if picture is not None:
             trace_pictures.save(facts, file.name, picture)
-    except TraceFailed as reason:
+    except (TraceFailed, CannotWrite) as reason:
         raise fail(str(reason)) from None
     if as_json:
         print(json.dumps(facts))
