@@ -116,6 +116,5 @@ measure() {
     case $measured in
     bench | ab | health | trace) if is_stale; then build if-stale; fi ;;
     esac
-    export PYTHONPATH="$root/python${PYTHONPATH:+:$PYTHONPATH}"
-    exec "$root/build/venv/bin/python" -m hakmem "$measured" "$@"
+    exec "$root/build/venv/bin/python" "$root/python" "$measured" "$@"
 }
