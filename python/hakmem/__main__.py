@@ -1,5 +1,11 @@
 """Makes `python3 -m hakmem` the command."""
 
-from hakmem.cli import main
+import sys
 
-main()
+try:
+    from hakmem.cli import main
+
+    main()
+except KeyboardInterrupt:  # before there is anything to stop
+    sys.stderr.write("hakmem: stopped\n")
+    sys.exit(130)

@@ -2,12 +2,15 @@
 
 import re
 import subprocess
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hakmem.places import BUILD, TREE
 
 SUFFIX = ".policy"
+MOST_BYTES = 1 << 20  # that the tool reads
 BEGINNING = b"hakmem-policy "  # of each file
 _SOURCES = ["tools/policy.c", "src/policy/*.c", "src/learn/say.c", "src/sys/report.c"]
 _HEADERS = ["src/policy/*.h", "src/policy/*.def", "src/base/*.h", "src/learn/say.h"]
@@ -46,6 +49,7 @@ class Policy:
     runs: int
     seconds: int
     lines: tuple[Line, ...]
+    text: bytes = b""  # as it was read
 
 
 def _files(patterns: list[str]) -> list[Path]:
@@ -66,16 +70,31 @@ def tool() -> Path:
     return target
 
 
-def _run(words: list[str]) -> str:
-    done = subprocess.run([str(tool()), *words], capture_output=True, text=True)
+def _run(words: list[str]) -> bytes:
+    done = subprocess.run([str(tool()), *words], capture_output=True)
     if done.returncode != 0:
-        raise PolicyFailed(done.stderr.strip().removeprefix("hakmem: "))
+        raise PolicyFailed(done.stderr.decode(errors="replace").strip().removeprefix("hakmem: "))
     return done.stdout
 
 
-def merge(files: list[Path]) -> str:
+def _run_on(command: str, texts: Sequence[tuple[Path, bytes]]) -> bytes:
+    """On what was read, which may have come from a pipe and can't be read again; told by the names it had there."""
+    with tempfile.TemporaryDirectory() as folder:
+        copies = [Path(folder) / str(number) for number in range(len(texts))]
+        for copy, (_, text) in zip(copies, texts, strict=True):
+            copy.write_bytes(text)
+        try:
+            return _run([command, *map(str, copies)])
+        except PolicyFailed as reason:
+            said = str(reason)
+            for copy, (path, _) in zip(copies, texts, strict=True):
+                said = said.replace(f"{copy},", f"{path},")
+            raise PolicyFailed(said) from None
+
+
+def merge(files: Sequence[Policy]) -> bytes:
     """The text of one file made of all; each counts by the time it was learned from."""
-    return _run(["merge", *map(str, files)])
+    return _run_on("merge", [(policy.path, policy.text) for policy in files])
 
 
 def default_depths(class_bytes: list[int]) -> list[int]:
@@ -84,10 +103,19 @@ def default_depths(class_bytes: list[int]) -> list[int]:
 
 
 def read(path: Path) -> Policy:
-    _run(["check", str(path)])
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1)
+    except OSError as reason:
+        raise PolicyFailed(f"{path} can't be read: {reason.strerror}") from None
+    return parse(path, text)
+
+
+def parse(path: Path, content: bytes) -> Policy:
+    _run_on("check", [(path, content)])
     facts = {"program": "", "build": "", "runs": "0", "seconds": "0"}
     lines = []
-    for text in path.read_text(errors="replace").split("\n")[1:]:
+    for text in content.decode(errors="replace").split("\n")[1:]:
         words = text.partition("#")[0].split()
         if not words:
             continue
@@ -100,7 +128,7 @@ def read(path: Path) -> Policy:
         evidence = dict(word.split("=", 1) for word in words[len(plain):])
         subject = plain[1] if words[0] in ("depth", "site") else ""
         lines.append(Line(words[0], subject, int(plain[-1]), evidence))
-    return Policy(path, facts["program"], facts["build"], int(facts["runs"]), int(facts["seconds"]), tuple(lines))
+    return Policy(path, facts["program"], facts["build"], int(facts["runs"]), int(facts["seconds"]), tuple(lines), content)
 
 
 def decisions() -> dict[str, Decision]:

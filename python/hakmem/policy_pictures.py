@@ -25,7 +25,7 @@ TIME_HEIGHT = 170
 def bands(told: dict) -> list[dict]:
     """From when to when each state lasted. Of very many changes the oldest are gone: the rows say what was before."""
     learning, end = told["learning"], told["learn_run_ns"] / 1e9
-    begins = [(one["ms"] / 1000, one["state"], REASONS[one["reason"]]) for one in learning["changes"]]
+    begins = [(one["ms"] / 1000, one["state"], REASONS.get(one["reason"], one["reason"])) for one in learning["changes"]]
     begins = [(one["ms"] / 1000, one["state"], "") for one in learning["history"]
               if one["ms"] / 1000 < begins[0][0]] + begins
     made = []
@@ -127,7 +127,7 @@ def _ratings(told: dict) -> altair.LayerChart:
 def _decided_text(told: dict) -> str:
     """What is in force at the end, as far as it is not the default."""
     rows = policies.decisions()
-    words = [f"{name} {bytes_text(value) if rows[name].unit == 'bytes' else value}"
+    words = [f"{name} {bytes_text(value) if name in rows and rows[name].unit == 'bytes' else value}"
              for name, value in told["decisions"]["value"].items()]
     words += [f"class {size}" for size in told["decisions"]["class"]]
     words += [f"close {size}" for size in told["decisions"]["close"]]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import altair
+from rich.markup import escape
 from rich.table import Table
 
 from hakmem import pictures, symbols
@@ -47,7 +48,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def _overview(facts: dict, name: str) -> Table:
-    table = _table(f"{name}: {facts['command']}", "", "")
+    table = _table(escape(f"{name}: {facts['command']}"), "", "")
     table.show_header = False
     given = max(facts["gives"], 1)
     rows = [
@@ -83,7 +84,7 @@ def _sites(facts: dict) -> Table:
     table = _table(f"Sites that asked for the most, of {facts['site_count']:,}", "site", "allocations", "bytes",
                    "most at a time", "mean life", "freed elsewhere")
     for site in named_sites(facts)[:SITES_SHOWN]:
-        table.add_row(site["name"], f"{site['takes']:,}", bytes_text(site["bytes"]), bytes_text(site["peak_live_bytes"]),
+        table.add_row(escape(site["name"]), f"{site['takes']:,}", bytes_text(site["bytes"]), bytes_text(site["peak_live_bytes"]),
                       time_text(site["mean_life_seconds"]) if site["given"] else "–",
                       f"{100 * site['given_elsewhere'] / site['given']:.0f} %" if site["given"] else "–")
     return table

@@ -75,9 +75,9 @@ def rows_of(layer):
 def test_of_several_processes_the_one_that_looked_most_is_drawn(write):
     idle = statistics([row(0, "LEARN")], CHANGES, process=3, looks=1)
     file = write(idle, PLAIN, idle | {"process": 4})
-    assert [one["process"] for one in told.read(file)] == [3, 7, 4]
-    assert told.that_learned(file)["process"] == 7
-    assert told.that_learned(file, 4)["process"] == 4
+    assert [one["process"] for one in told.read(file, file.read_bytes())] == [3, 7, 4]
+    assert told.that_learned(file, file.read_bytes())["process"] == 7
+    assert told.that_learned(file, file.read_bytes(), 4)["process"] == 4
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -93,6 +93,30 @@ def test_files_without_a_picture_get_one_line(invoke, write, tmp_path, text, sai
 def test_a_process_that_ended_before_its_first_look_is_told(invoke, write, tmp_path):
     done = invoke(write(statistics([], CHANGES[:1])), "-o", tmp_path / "out.svg")
     assert done.exit_code == 2 and "before its first look" in done.output
+
+
+@pytest.mark.parametrize("lacking", ["learn_looks", "decisions", "learn_run_ns", "ms", "in_use_bytes", "history"])
+def test_statistics_that_lack_something_say_what(invoke, write, tmp_path, lacking):
+    def without(value):
+        if isinstance(value, dict):
+            return {key: without(one) for key, one in value.items() if key != lacking}
+        return [without(one) for one in value] if isinstance(value, list) else value
+
+    out = tmp_path / "out.svg"
+    done = invoke(write(without(PLAIN)), "-o", out)
+    assert done.exit_code == 2 and f"lack '{lacking}'" in done.output.replace("\n", " ") and not out.exists()
+
+
+def test_words_of_a_later_version_are_drawn_as_they_are(invoke, write, tmp_path):
+    later = statistics([row(0, "LEARN"), row(500, "RESTS")], [(0, "LEARN", "begun"), (400, "RESTS", "tired")])
+    later["decisions"]["value"]["frob"] = 7
+    done = invoke(write(later), "-o", tmp_path / "out.svg")
+    assert (done.exit_code, done.output) == (0, "") and "frob 7" in (tmp_path / "out.svg").read_text()
+
+
+def test_a_policy_file_has_no_processes(invoke, write, tmp_path):
+    done = invoke(write(POLICY), "-o", tmp_path / "out.svg", "--process", "3")
+    assert done.exit_code == 2 and "is for statistics" in done.output
 
 
 @pytest.mark.parametrize(("words", "said"), [

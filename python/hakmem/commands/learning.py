@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.progress import Progress, TextColumn
 
 from hakmem import comparison, machine, places, policies, written
@@ -100,7 +101,7 @@ def policy(
     tasks = _tasks(head)
     if list_rows:
         for task in tasks:
-            output.print(task.name, highlight=False)
+            output.print(task.name, highlight=False, markup=False)
         return
     subject = _library(library, head if go_on else None)
     if go_on is None:
@@ -112,7 +113,7 @@ def policy(
     stopped = _measure(tasks, subject, kept)
     _print(kept, report, as_json)
     if stopped:
-        errors.print(f"to go on: hakmem bench policy --continue {kept.file}", highlight=False, soft_wrap=True)
+        errors.print(f"to go on: hakmem bench policy --continue {kept.file}", highlight=False, markup=False, soft_wrap=True)
     if stopped or kept.failures:
         raise typer.Exit(INTERRUPTED if stopped else 1)
 
@@ -191,7 +192,12 @@ def _opened(file: Path, by: Callable[[Path], store.Store]) -> store.Store:
 def _show(file: Path, report: Path | None, as_json: bool, is_alone: bool) -> None:
     if not is_alone:
         raise fail("--show measures nothing: neither --continue nor -o go with it")
-    _print(_opened(file, store.read), report, as_json)
+    try:
+        _print(_opened(file, store.read), report, as_json)
+    except KeyError as missing:
+        raise fail(f"{file}: a record lacks the field {missing}, or is of another version of hakmem") from None
+    except (TypeError, ValueError, AttributeError, IndexError) as reason:
+        raise fail(f"{file}: a record is not as hakmem bench policy writes it: {reason}") from None
 
 
 def _begun(keep: Path | None, head: dict) -> store.Store:
@@ -236,12 +242,12 @@ class _Shown:
 
     def on_run(self, campaign: Campaign, task: Task, stage: str, turn: int, name: str, failure: str | None) -> None:
         if failure is not None:
-            self._progress.console.print(f"[bold red]does not count:[/bold red] {task.name} with {name}: {failure}",
+            self._progress.console.print(f"[bold red]does not count:[/bold red] {escape(f'{task.name} with {name}: {failure}')}",
                                          highlight=False)
         done, left = campaign.runs_done(), campaign.runs_left()
         time_left = _duration(campaign.seconds_left())
         self._progress.update(self._bar, completed=done, total=done + left, left=time_left,
-                              description=f"{stage} {turn + 1}: {task.name} {name}")
+                              description=escape(f"{stage} {turn + 1}: {task.name} {name}"))
         if not errors.is_terminal and ((task.group, stage) != self._stage or time.monotonic() > self._logged + LOG_SECONDS):
             self._stage, self._logged = (task.group, stage), time.monotonic()
             errors.print(f"{task.group}, {stage}: {done} of {done + left} runs, {time_left} left", highlight=False)
@@ -274,6 +280,6 @@ def _print(kept: store.Store, report: Path | None, as_json: bool) -> None:
             written.write(report, tables.as_page(kept, made, whole, answers, drawing.name))
         except written.CannotWrite as reason:
             raise fail(str(reason)) from None
-        errors.print(f"tables in {report}, picture in {drawing}", highlight=False, soft_wrap=True)
+        errors.print(f"tables in {report}, picture in {drawing}", highlight=False, markup=False, soft_wrap=True)
     errors.print(f"every run in {kept.file}{': --quick, not for figures' if kept.head['quick'] else ''}", highlight=False,
-                 soft_wrap=True)
+                 markup=False, soft_wrap=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from hakmem import pictures, policies, policy_pictures, policy_replays, told, written
@@ -46,7 +47,7 @@ KINDS = {
 def _read(path: Path) -> Policy:
     try:
         return policies.read(path)
-    except (PolicyFailed, OSError) as reason:
+    except PolicyFailed as reason:
         raise fail(str(reason)) from None
 
 
@@ -68,7 +69,7 @@ def _what(line: Line) -> str:
 def _name(line: Line) -> str:
     if line.kind == "depth":
         return f"depth of {bytes_text(int(line.subject))}"
-    return f"{line.kind} {line.subject}".strip()
+    return escape(f"{line.kind} {line.subject}".strip())
 
 
 def _gain(line: Line) -> str:
@@ -77,7 +78,7 @@ def _gain(line: Line) -> str:
 
 def _head(policy: Policy) -> str:
     build = f", build {policy.build[:12]}" if policy.build else ""
-    return f"{policy.program or policy.path.name}{build}: {policy.runs} runs, {policy.seconds} s"
+    return f"{escape(policy.program or policy.path.name)}{build}: {policy.runs} runs, {policy.seconds} s"
 
 
 @app.command()
@@ -106,7 +107,7 @@ def why(file: File) -> None:
     for line in policy.lines:
         reason = line.evidence.get("why", "depths" if line.kind == "depth" else "by hand")
         table.add_row(_name(line), _value(line), f"{line.evidence.get('since', '0')} s",
-                      line.evidence.get("windows", ""), _gain(line), REASONS.get(reason, reason))
+                      escape(line.evidence.get("windows", "")), _gain(line), REASONS.get(reason, escape(reason)))
     output.print(table)
 
 
@@ -117,7 +118,7 @@ def diff(first: File, second: File) -> None:
     other = {line.key: line for line in _read(second).lines}
     differing = [key for key in {**one, **other}
                  if key not in one or key not in other or one[key].value != other[key].value]
-    table = Table("decision", first.name, second.name)
+    table = Table("decision", escape(first.name), escape(second.name))
     for key in differing:
         line = one.get(key) or other[key]
         table.add_row(_name(line) if line.kind != "class" else f"class {bytes_text(line.value)}",
@@ -134,16 +135,17 @@ def merge(
                                              help="Where to; else it is printed.")] = None,
 ) -> None:
     """One policy of several: of many runs and machines. Each counts by the time it was learned from."""
-    kinds = {(policy.program, policy.build) for policy in map(_read, files)}
+    read = [_read(file) for file in files]
+    kinds = {(policy.program, policy.build) for policy in read}
     if len(kinds) > 1:
         names = ", ".join(sorted(f"{program} {build[:12]}".strip() for program, build in kinds))
-        errors.print(f"[bold yellow]these are of different programs or builds:[/bold yellow] {names}", highlight=False)
+        errors.print(f"[bold yellow]these are of different programs or builds:[/bold yellow] {escape(names)}", highlight=False)
     try:
         if out is None:
-            output.print(policies.merge(files), end="", highlight=False, markup=False, soft_wrap=True)
+            typer.echo(policies.merge(read), nl=False)
             return
         with written.replacing(out, beginning=policies.BEGINNING) as made:
-            made.write_text(policies.merge(files))
+            made.write_bytes(policies.merge(read))
     except (PolicyFailed, CannotWrite) as reason:
         raise fail(str(reason)) from None
 
@@ -172,7 +174,7 @@ def _signed(count: float) -> str:
 
 def _print_replays(trace: Path, runs: dict[str, dict]) -> None:
     plain = runs[DEFAULTS]
-    output.print(f"{trace.name}: {plain['calls']:,} calls of {plain['threads']} threads in {plain['seconds']:.2f} s; asked "
+    output.print(f"{escape(trace.name)}: {plain['calls']:,} calls of {plain['threads']} threads in {plain['seconds']:.2f} s; asked "
                  f"for {bytes_text(plain['asked_mean_bytes'])} in the mean, {bytes_text(plain['asked_peak_bytes'])} at most",
                  highlight=False)
     table = Table("")
@@ -222,7 +224,7 @@ def replay(
         return
     _print_replays(trace, runs)
     if out is not None:
-        output.print(f"what was learned: hakmem policy show {out}", highlight=False)
+        output.print(f"what was learned: hakmem policy show {escape(str(out))}", highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -236,14 +238,21 @@ def picture(
     """What became of learning over time, or what a policy file decides, as a picture."""
     try:
         pictures.check(out, file)
-        if told.is_told(file):
-            one = told.that_learned(file, process)
-            pictures.save(policy_pictures.charts_of_life(one), policy_pictures.headline(one, file.stem), out)
+        content = file.read_bytes()  # once: it may be a pipe
+        if told.is_told(content):
+            one = told.that_learned(file, content, process)
+            with told.complete(file):
+                charts, title = policy_pictures.charts_of_life(one), policy_pictures.headline(one, file.stem)
+            pictures.save(charts, title, out)
             return
-        policy = policies.read(file)
+        if process is not None:
+            raise fail("--process is for statistics, and this is a policy file")
+        policy = policies.parse(file, content)
         charts = policy_pictures.charts_of_policy(policy)
         if not charts:
             raise fail(f"{file}: there are no depths and no classes in it to draw")
         pictures.save(charts, _head(policy), out)
     except (PolicyFailed, ToldFailed, CannotWrite) as reason:
         raise fail(str(reason)) from None
+    except OSError as reason:
+        raise fail(f"{file} can't be read: {reason.strerror}") from None

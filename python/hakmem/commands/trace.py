@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from hakmem import comparison, figures, intervals, peers, places, run, traces
@@ -87,13 +88,14 @@ def replay(
         task = progress.add_task("", total=(runs + 1) * len(compared))
         try:
             for turn, one in comparison.order(compared, runs):
-                progress.update(task, description=f"{file.name} {one.name}")
+                progress.update(task, description=escape(f"{file.name} {one.name}"))
                 report, failure = _replayed(file, one, touch, partial)
                 recorder.append({"kind": "run", "row": f"trace/{file.stem}", "allocator": one.name, "turn": turn,
                                  "counted": turn > 0 and failure is None, "failure": failure, "report": report})
                 if failure is not None:
                     failed += 1
-                    progress.console.print(f"[bold red]THROWN OUT:[/bold red] {one.name}: {failure}", highlight=False)
+                    progress.console.print(f"[bold red]THROWN OUT:[/bold red] {escape(f'{one.name}: {failure}')}",
+                                           highlight=False)
                 elif turn > 0:
                     reports.setdefault(one.name, []).append(report)
                 progress.advance(task)
@@ -124,7 +126,7 @@ def _print_replays(file: Path, reports: dict[str, list[dict]], as_json: bool) ->
     if not reports:
         return
     first = next(iter(reports.values()))[0]
-    output.print(f"{file.name}: {first['operations']:,} calls of {first['threads']} threads; at most "
+    output.print(f"{escape(file.name)}: {first['operations']:,} calls of {first['threads']} threads; at most "
                  f"{first['requested_peak_bytes_of_trace'] / 2**20:.1f} MiB requested at a time, in the replay "
                  f"{first['requested_peak_bytes'] / 2**20:.1f}", highlight=False)
     table = Table(title="Replays: medians with their intervals (95 %)", title_justify="left")
@@ -139,8 +141,8 @@ def _print_replays(file: Path, reports: dict[str, list[dict]], as_json: bool) ->
             value, low, high = (part / 1024 if key.endswith("kib") else part for part in one[key])
             digits = 1 if key.endswith("kib") else 3
             text = f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
-            cells.append(f"[bold]{text}[/bold]" if one[key][0] == best[key] else text)
-        table.add_row(name, *cells)
+            cells.append(f"[bold]{escape(text)}[/bold]" if one[key][0] == best[key] else escape(text))
+        table.add_row(escape(name), *cells)
     output.print(table)
 
 
@@ -167,4 +169,4 @@ def stat(
     for table in trace_pictures.tables(facts, file.name):
         output.print(table)
     if picture is not None:
-        output.print(f"pictures in {picture}", highlight=False)
+        output.print(f"pictures in {picture}", highlight=False, markup=False, soft_wrap=True)
