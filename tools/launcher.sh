@@ -32,7 +32,8 @@ python_works() {
 # A Python environment of the tests' own, made anew when its list of packages changed: what the tests need, and what the
 # package in python/ depends on.
 make_venv() {
-    venv=$root/build/venv
+    name_plainly "$root" tree ''
+    venv=$plain/build/venv
     requirements=$root/tests/requirements.txt
     project=$root/python/pyproject.toml
     if cat "$requirements" "$project" | cmp -s - "$venv/made-for" && "$venv/bin/python" -c 'import pytest' 2>/dev/null; then
@@ -71,7 +72,7 @@ run_tests() {
     fi
     make_venv
     build always
-    exec "$root/build/venv/bin/python" "$root/tools/run_tests.py" "$@"
+    exec "$venv/bin/python" "$root/tools/run_tests.py" "$@"
 }
 
 check_test_arguments() {
@@ -116,5 +117,5 @@ measure() {
     case $measured in
     bench | ab | health | trace) if is_stale; then build if-stale; fi ;;
     esac
-    exec "$root/build/venv/bin/python" "$root/python" "$measured" "$@"
+    exec "$venv/bin/python" "${venv%/build/venv}/python" "$measured" "$@"
 }

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-TREE = Path(__file__).resolve().parents[2]
+TREE = Path(__file__).absolute().parents[2]  # as the launcher named it: LD_PRELOAD can't hold every path
 WORKLOADS = TREE / "bench" / "workloads"
 BUILD = TREE / "build" / "bench"
 HAKMEM_LIBRARY = TREE / "build" / "release" / "libhakmem.so"

@@ -37,6 +37,20 @@ def test_a_program_that_is_not_there_is_named(hakmem):
     assert done.returncode == 127 and "no-such-program" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["my own tree", "a:b"])
+def test_odd_names_of_folders(root, checkout_at, tmp_path, name):
+    checkout = checkout_at(tmp_path / name)
+    for shared in ("python", "bench", "tests"):
+        (checkout.path / shared).symlink_to(root / shared)
+    (checkout.path / "build").mkdir()
+    (checkout.path / "build/venv").symlink_to(root / "build/venv")
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    process = checkout.call("trace", "record", "-o", "made.hktrace", "--", "sh", "-c", "exec cat /proc/self/maps", env=env, cwd=tmp_path)
+    assert "ERROR" not in process.stderr_text, process.stderr_text
+    assert "libhakmem-trace.so" in process.stdout_text and "libhakmem.so" in process.stdout_text
+    assert (tmp_path / "made.hktrace").read_bytes().startswith(b"HKMTRACE")
+
+
 def test_completion_is_for_shells_that_are_known(hakmem):
     assert "complete -o default" in hakmem("completion", "bash").stdout
     assert "compdef" in hakmem("completion", "zsh").stdout # whatever shell asks
