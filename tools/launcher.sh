@@ -79,6 +79,7 @@ check_test_arguments() {
     while [ $# -gt 0 ]; do
         case $1 in
         --all | --long) ;;
+        --help | -h) help_of test ;;
         -k)
             [ $# -gt 1 ] || misuse 'test: -k needs an expression'
             shift

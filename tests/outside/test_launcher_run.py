@@ -213,3 +213,14 @@ def test_help_and_version_go_to_stdout(built_checkout):
         for command in ("run", "build", "test", "version", "help"):
             assert f"hakmem {command}" in text
     assert built_checkout.call("version").stdout_text == "hakmem 7.8.9\n"
+
+
+@pytest.mark.parametrize("command", ["run", "learn", "build", "test"])
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_each_command_tells_its_part_of_the_help(built_checkout, command, word):
+    whole = built_checkout.call("help").stdout_text
+    part = built_checkout.call(command, word)
+    others = {"run", "learn", "build", "test", "bench"} - {command}
+    assert part.stderr_text == "" and f"hakmem {command} [--yes" in part.stdout_text or command == "test"
+    assert f"\n{command}" in part.stdout_text and not any(f"\n{other} " in part.stdout_text for other in others)
+    assert all(line in whole for line in part.stdout_text.splitlines()) and "picture" in whole

@@ -372,6 +372,7 @@ def test_learn_names_the_file_or_the_folder(launch, tmp_path):
 def test_run_names_what_was_learned(launch, tmp_path):
     (tmp_path / "file").write_text("")
     assert launch("run", "--policy", "file", "--", *SHOW).stdout_text == f" {tmp_path}/file\n"
+    assert launch("run", "--policy=file", "--", *SHOW).stdout_text == f" {tmp_path}/file\n"
     assert launch("run", "--learned", *SHOW).stdout_text == f" {tmp_path}/state/hakmem/\n"
     assert launch("run", *SHOW).stdout_text == " \n"
 
@@ -388,9 +389,33 @@ def test_run_says_that_the_file_is_another_programs(launch, tmp_path):
     assert "belongs" not in launch("run", "--policy", "file", "./script", status=127).stderr_text
 
 
+@pytest.mark.parametrize(("name", "line"), [("true", "program true # mine"), ("a b#c", "program  a_b_c"),
+                                            ("x" * 70, f"program {'x' * 63}")])
+def test_run_knows_the_file_of_its_program_whatever_it_is_called(launch, tmp_path, name, line):
+    shutil.copy("/bin/true", tmp_path / name)
+    (tmp_path / "file").write_text(f"hakmem-policy 1\n{line}\nend\n")
+    assert launch("run", "--policy=file", f"./{name}").stderr_text == ""
+
+
+def test_run_says_that_nothing_was_learned_yet(launch, tmp_path):
+    name = Path(shutil.which("true")).resolve().name
+    said = launch("run", "--learned", "true").stderr_text
+    assert said.count("\n") == 1 and "nothing has been learned of true" in said
+    (tmp_path / f"state/hakmem/{name}-0123.policy").touch()
+    assert launch("run", "--learned", "true").stderr_text == ""
+
+
+@pytest.mark.parametrize(("mode", "used", "lines"), [("fast", "learning", 1), ("research", "research", 0), ("", "learning", 0)])
+def test_learn_learns_whatever_the_mode(launch, tmp_path, mode, used, lines):
+    process = launch("learn", *SHOW, env={"HAKMEM_MODE": mode})
+    assert process.stdout_text == f"{used} {tmp_path}/state/hakmem/\n" and process.stderr_text.count("\n") == lines
+
+
 @pytest.mark.parametrize(("words", "status", "said"), [
     (["run", "--policy"], 2, "--policy needs a file"), (["learn", "--policy"], 2, "--policy needs a file"),
-    (["run", "--policy", "missing", "true"], 125, "missing: no such policy file"), (["learn"], 2, "no PROGRAM"),
+    (["learn", "--policy", "", "true"], 2, "--policy needs a file"), (["learn", "--policy=", "true"], 2, "--policy needs a file"),
+    (["run", "--learned", "--policy", "/", "true"], 2, "one of --policy and --learned"),
+    (["run", "--policy", "missing", "true"], 2, "missing: no such policy file"), (["learn"], 2, "no PROGRAM"),
     (["run", "--learned"], 2, "no PROGRAM"), (["learn", "--learned", "true"], 2, "--learned is an option of run"),
     (["learn", "--frob", "true"], 2, "unknown option --frob"), (["learn", "no-such-program"], 127, "no such program")])
 def test_wrong_use_gets_one_line(launch, words, status, said):
