@@ -328,6 +328,9 @@ Each is a word that may begin a line of a policy file, with a number behind it.
 
 POLICY_TAIL = """
 ## The file
+In a folder a file is called as the executable that the system runs, and by the beginning of its build id: `python3.11-…` for `python3`,
+`redis-check-rdb-…` for `redis-server`, which is a link to it.
+
 Text, one decision a line; written at the end of a program that learned, as a whole; several processes at once wait for each other,
 and what each learned counts by its processor time, a file by ten minutes at most, so that a program that changes can change it. A file belongs to one executable: that of another
 program is not used and left alone, which a program that learned something says at its end in
@@ -337,16 +340,16 @@ with raised privileges ignore it. It may be written by hand: evidence behind a n
 and a module's name has `%20` for a space.
 
 ```
-hakmem-policy 1                                 the format's version
-program python3.11                              the executable's name
-build 6f3a...                                   and build id, where it has one
-runs 3                                          learned from so many runs
-seconds 41                                      and so long in all
+hakmem-policy 1                                 # the format's version
+program python3.11                              # the executable's name
+build 6f3a0123456789abcdef                      # and build id, where it has one
+runs 3                                          # learned from so many runs
+seconds 41                                      # and so long in all
 retain_min 33554432 windows=12 gain=31 why=refaults
-class 1040 windows=4 gain=102 why=rounding      a size class of its own: at most 16
-close 1280                                      the next larger class serves this one's requests
-depth 4096 48                                   free blocks that a stack of the class may hold: 1 to 127
-site libpq.so.5+0x1c20 1048576                  blocks that this call asks for: big from this size on
+class 1040 windows=4 gain=102 why=rounding      # a size class of its own: at most 16
+close 1280                                      # the next larger class serves this one's requests
+depth 4096 48                                   # free blocks that a stack of the class may hold: 1 to 127
+site libpq.so.5+0x1c20 1048576                  # blocks that this call asks for: big from this size on
 end
 ```
 Evidence: `windows`, looks in which it was weighed; `gain`, what it gained by estimate, in thousandths; `since`, seconds after the

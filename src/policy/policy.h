@@ -1,15 +1,15 @@
 // What was learned about one program, as it stands in a policy file.
 //
-//     hakmem-policy 1                                 the format's version
-//     program python3.11                              the executable's name
-//     build 6f3a...                                   and build id, where it has one
-//     runs 3                                          learned from so many
-//     seconds 41                                      and so long in all
+//     hakmem-policy 1                                 # the format's version
+//     program python3.11                              # the executable's name
+//     build 6f3a0123456789abcdef                      # and build id, where it has one
+//     runs 3                                          # learned from so many
+//     seconds 41                                      # and so long in all
 //     retain_min 33554432 windows=12 gain=31 why=refaults
-//     class 1040 windows=4 gain=102 why=rounding      a size class of its own (DYN)
-//     close 1280                                      the next larger class serves this one's requests (W_MAX)
-//     depth 4096 48                                   free blocks that a stack of the class may hold (CAP)
-//     site libpq.so.5+0x1c20 1048576                  blocks that this call asks for: big from this size on
+//     class 1040 windows=4 gain=102 why=rounding      # a size class of its own (DYN)
+//     close 1280                                      # the next larger class serves this one's requests (W_MAX)
+//     depth 4096 48                                   # free blocks that a stack of the class may hold (CAP)
+//     site libpq.so.5+0x1c20 1048576                  # blocks that this call asks for: big from this size on
 //     end
 //
 // Words are separated by spaces; # begins a comment; a module's name has %20 for a space, and so on. Evidence is
