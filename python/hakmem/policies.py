@@ -1,5 +1,6 @@
 """Policy files: read, checked and merged by the library's own code, and made readable."""
 
+import os
 import re
 import subprocess
 import tempfile
@@ -63,10 +64,12 @@ def tool() -> Path:
     if target.exists() and target.stat().st_mtime > max(file.stat().st_mtime for file in sources + _files(_HEADERS)):
         return target
     BUILD.mkdir(parents=True, exist_ok=True)
-    command = ["cc", "-std=gnu11", "-O1", f"-I{TREE}/src", *map(str, sources), "-o", str(target)]
+    made = target.with_name(f".{target.name}.{os.getpid()}")
+    command = ["cc", "-std=gnu11", "-O1", f"-I{TREE}/src", *map(str, sources), "-o", str(made)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise PolicyFailed(f"{' '.join(command)}\n{done.stderr}")
+    made.replace(target)  # who runs it meanwhile keeps the old one
     return target
 
 
