@@ -17,7 +17,14 @@ def bytes_text(count: float) -> str:
     power = 0
     while count >= 1024 and power < len(_UNITS) - 1:
         count, power = count / 1024, power + 1
-    return f"{count:.3g} {_UNITS[power]}"
+    return f"{count:.3g} {_UNITS[power]}" if count < 1000 else f"{count:.0f} {_UNITS[power]}"
+
+
+def exact_text(count: int) -> str:
+    """As 4 KiB, but 1040 bytes."""
+    text = bytes_text(count)
+    number, unit = text.split()
+    return text if float(number) * 1024 ** _UNITS.index(unit) == count else f"{count} bytes"
 
 
 def time_text(seconds: float) -> str:

@@ -64,6 +64,14 @@ def test_a_file_is_read_as_the_library_reads_it(write):
     assert read.lines[0].evidence == {"windows": "12", "gain": "31", "since": "9", "why": "refaults"}
 
 
+@pytest.mark.parametrize("page", ["docs/policy.md", "src/policy/policy.h"])
+def test_the_sample_of_the_page_is_a_policy_file(write, page):
+    text = (policies.TREE / page).read_text()
+    sample = re.search(r"^(?://     )?hakmem-policy 1 .*?^(?://     )?end$", text, re.MULTILINE | re.DOTALL).group()
+    read = policies.read(write(re.sub("^//     ", "", sample, flags=re.MULTILINE) + "\n"))
+    assert read.program == "python3.11" and {line.kind for line in read.lines} == {"retain_min", "class", "close", "depth", "site"}
+
+
 def test_what_stands_behind_the_end_is_not_read(write):
     assert policies.read(write(policy("class 1040") + "class and more\n")).lines == policies.read(
         write(policy("class 1040"))).lines
@@ -100,7 +108,7 @@ def test_show_says_what_is_decided_and_what_it_means(invoke, write):
 
 def test_show_of_nothing_learned(invoke, write):
     done = invoke("show", write(policy()))
-    assert done.exit_code == 0 and done.output == "one: 1 runs, 8 s: nothing but the defaults\n"
+    assert done.exit_code == 0 and done.output == "one: 1 run, 8 s: nothing but the defaults\n"
 
 
 def test_why_says_since_when_and_what_for(invoke, write):
@@ -109,8 +117,8 @@ def test_why_says_since_when_and_what_for(invoke, write):
     row = row_of(done.output, "retain_min")
     assert row[2:5] == ["9 s", "12", "+3.1 %"] and "was needed again" in row[5]
     assert row_of(done.output, "class")[4] == "-10.2 %" and "smaller than the class" in row_of(done.output, "class")[5]
-    assert row_of(done.output, "retain_share")[2:] == ["0 s", "", "", "by hand"]
-    assert "ran empty or full" in row_of(done.output, "depth of 4 KiB")[5]
+    assert row_of(done.output, "retain_share")[2:] == ["", "", "", "by hand, or not recorded"]
+    assert "by hand, or not recorded" in row_of(done.output, "depth of 4 KiB")[5]
 
 
 REASON = re.compile(r'(?:why|note_value|give_value)\([^;]*?"(\w+)"|evidence\.why, "(\w+)"')
@@ -143,9 +151,32 @@ def test_diff_names_each_difference(invoke, write):
     assert done.exit_code == 1 and "one.policy" in done.output and "two.policy" in done.output
     assert row_of(done.output, "retain_min")[1:] == ["32 MiB", "1 MiB"]
     assert row_of(done.output, "depth of 8 KiB")[1:] == ["–", "9"]
-    assert row_of(done.output, "close")[2] == "–"
+    assert row_of(done.output, "close 1.25 KiB")[1:] == ["1.25 KiB", "–"]
+    assert row_of(done.output, "class 1040 bytes")[1:] == ["1040 bytes", "–"]
     assert "depth of 4 KiB" not in done.output
     assert done.output.count("class ") == 2
+
+
+def test_diff_shows_what_rounding_would_hide(invoke, write):
+    one, two = write(policy("retain_min 8388608")), write(policy("retain_min 8388609"), "two.policy")
+    done = invoke("diff", one, two)
+    assert done.exit_code == 1 and row_of(done.output, "retain_min")[1:] == ["8388608 bytes", "8388609 bytes"]
+
+
+def test_diff_of_files_of_one_name_heads_them_by_their_paths(invoke, write, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, size in (("a", 1), ("b", 2)):
+        (tmp_path / name).mkdir()
+        write(policy(f"retain_min {size}"), f"{name}/x.policy")
+    done = invoke("diff", "a/x.policy", "b/x.policy")
+    assert "a/x.policy" in done.output and "b/x.policy" in done.output
+
+
+@pytest.mark.parametrize("command", ["show", "why"])
+def test_several_files_have_a_heading_each(invoke, write, command):
+    done = invoke(command, write(), write(policy("class 1104"), "two.policy"))
+    assert done.exit_code == 0 and "one.policy: python3.11" in done.output and "two.policy: one: 1 run, 8 s" in done.output
+    assert "1040 bytes" in done.output and "1104 bytes" in done.output
 
 
 # --- merge -------------------------------------------------------------------------------------------------------------
@@ -172,9 +203,17 @@ def test_merge_into_a_file_may_be_one_of_them(invoke, write):
     assert [line.value for line in policies.read(one).lines] == [1040, 1104]
 
 
-def test_merge_of_different_programs_is_told(invoke, write):
-    done = invoke("merge", write(), write(policy("class 1104"), "two.policy"))
+def test_programs_are_merged_only_if_that_is_said(invoke, write):
+    files = write(), write(policy("class 1104"), "two.policy")
+    done = invoke("merge", *files)
+    assert done.exit_code == 2 and "different programs: one, python3.11; --any-program" in done.output.replace("\n", " ")
+    done = invoke("merge", "--any-program", *files)
     assert done.exit_code == 0 and "different programs or builds" in done.output and "python3.11 6f3a01234567" in done.output
+
+
+def test_builds_are_merged_and_told(invoke, write):
+    done = invoke("merge", write(), write(EXAMPLE.replace("6f3a", "7f3a"), "two.policy"))
+    assert done.exit_code == 0 and "different programs or builds" in done.output and "class 1040" in done.output
 
 
 def test_merge_into_a_folder_that_is_not_there_is_told(invoke, write, tmp_path):

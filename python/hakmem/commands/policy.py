@@ -2,10 +2,12 @@
 was recorded."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -14,7 +16,7 @@ from hakmem.commands.common import JsonOption, errors, fail, output, progress_ba
 from hakmem.policies import Line, Policy, PolicyFailed
 from hakmem.policy_replays import DEFAULTS, LEARNED, LEARNING
 from hakmem.told import ToldFailed
-from hakmem.trace_pictures import bytes_text
+from hakmem.trace_pictures import bytes_text, exact_text
 from hakmem.traces import TraceFailed
 from hakmem.written import CannotWrite
 
@@ -36,6 +38,7 @@ REASONS = {
     "slack": "classes used little had part-used slabs and stacks that cost more than rounding up to the next would",
     "tournament": "it won against the other values that were tried in turn while the program ran",
 }
+UNRECORDED = "by hand, or not recorded"
 KINDS = {
     "class": "a size class of its own",
     "close": "the class is closed, the next larger one serves its sizes",
@@ -55,7 +58,7 @@ def _value(line: Line) -> str:
     row = policies.decisions().get(line.kind)
     unit = row.unit if row else "blocks" if line.kind == "depth" else "bytes"
     if unit == "bytes":
-        return bytes_text(line.value)
+        return exact_text(line.value) if row is None else bytes_text(line.value)
     if unit == "hundredths":
         return f"{line.value / 100:.2f} x"
     return f"1/{line.value}" if unit == "parts" else f"{line.value} ms" if unit == "milliseconds" else str(line.value)
@@ -68,7 +71,7 @@ def _what(line: Line) -> str:
 
 def _name(line: Line) -> str:
     if line.kind == "depth":
-        return f"depth of {bytes_text(int(line.subject))}"
+        return f"depth of {exact_text(int(line.subject))}"
     return escape(f"{line.kind} {line.subject}".strip())
 
 
@@ -78,37 +81,50 @@ def _gain(line: Line) -> str:
 
 def _head(policy: Policy) -> str:
     build = f", build {policy.build[:12]}" if policy.build else ""
-    return f"{escape(policy.program or policy.path.name)}{build}: {policy.runs} runs, {policy.seconds} s"
+    runs = f"{policy.runs} run{'' if policy.runs == 1 else 's'}"
+    return f"{policy.program or policy.path.name}{build}: {runs}, {policy.seconds} s"
 
 
-@app.command()
-def show(file: File) -> None:
-    """What a policy file decides, beside what that means."""
-    policy = _read(file)
-    table = Table(title=_head(policy), title_justify="left")
-    for name, justify in (("decision", "left"), ("value", "right"), ("what it is", "left")):
-        table.add_column(name, justify=justify)
-    for line in policy.lines:
-        table.add_row(_name(line), _value(line), _what(line))
-    if policy.lines:
+def _heading(policy: Policy, among_several: bool) -> str:
+    return escape(f"{policy.path}: {_head(policy)}" if among_several else _head(policy))
+
+
+def _print_each(files: list[Path], columns: dict[str, JustifyMethod], row: Callable[[Line], list[str]]) -> None:
+    """A table for each file. All are read before the first is printed."""
+    for policy in [_read(file) for file in files]:
+        heading = _heading(policy, len(files) > 1)
+        if not policy.lines:
+            output.print(f"{heading}: nothing but the defaults", highlight=False, soft_wrap=True)
+            continue
+        output.print(heading, highlight=False, soft_wrap=True)
+        table = Table()
+        for name, justify in columns.items():
+            table.add_column(name, justify=justify)
+        for line in policy.lines:
+            table.add_row(*row(line))
         output.print(table)
-    else:
-        output.print(f"{_head(policy)}: nothing but the defaults", highlight=False)
 
 
 @app.command()
-def why(file: File) -> None:
+def show(files: Files) -> None:
+    """What policy files decide, beside what that means."""
+    _print_each(files, {"decision": "left", "value": "right", "what it is": "left"},
+                lambda line: [_name(line), _value(line), _what(line)])
+
+
+@app.command()
+def why(files: Files) -> None:
     """Each decision with its evidence: since when, in how many looks, why, and what it gained by estimate."""
-    policy = _read(file)
-    table = Table(title=_head(policy), title_justify="left")
-    for name, justify in (("decision", "left"), ("value", "right"), ("since", "right"), ("looks", "right"),
-                          ("gain", "right"), ("why", "left")):
-        table.add_column(name, justify=justify)
-    for line in policy.lines:
-        reason = line.evidence.get("why", "depths" if line.kind == "depth" else "by hand")
-        table.add_row(_name(line), _value(line), f"{line.evidence.get('since', '0')} s",
-                      escape(line.evidence.get("windows", "")), _gain(line), REASONS.get(reason, escape(reason)))
-    output.print(table)
+    columns = {"decision": "left", "value": "right", "since": "right", "looks": "right", "gain": "right", "why": "left"}
+    _print_each(files, columns, lambda line: [
+        _name(line), _value(line), f"{line.evidence['since']} s" if "since" in line.evidence else "",
+        escape(line.evidence.get("windows", "")), _gain(line), _reason(line)])
+
+
+def _reason(line: Line) -> str:
+    if "why" in line.evidence:
+        return REASONS.get(line.evidence["why"], escape(line.evidence["why"]))
+    return UNRECORDED + (f"; of depths that are learned: {REASONS['depths']}" if line.kind == "depth" else "")
 
 
 @app.command()
@@ -118,11 +134,14 @@ def diff(first: File, second: File) -> None:
     other = {line.key: line for line in _read(second).lines}
     differing = [key for key in {**one, **other}
                  if key not in one or key not in other or one[key].value != other[key].value]
-    table = Table("decision", escape(first.name), escape(second.name))
+    names = (first.name, second.name) if first.name != second.name else (str(first), str(second))
+    table = Table("decision", *map(escape, names))
     for key in differing:
+        values = [_value(lines[key]) if key in lines else "–" for lines in (one, other)]
+        if values[0] == values[1]:  # by rounding
+            values = [f"{lines[key].value} bytes" for lines in (one, other)]
         line = one.get(key) or other[key]
-        table.add_row(_name(line) if line.kind != "class" else f"class {bytes_text(line.value)}",
-                      _value(one[key]) if key in one else "–", _value(other[key]) if key in other else "–")
+        table.add_row(f"{line.kind} {exact_text(line.value)}" if line.kind in ("class", "close") else _name(line), *values)
     if differing:
         output.print(table)
     raise typer.Exit(1 if differing else 0)
@@ -133,10 +152,19 @@ def merge(
     files: Files,
     out: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE",
                                              help="Where to; else it is printed.")] = None,
+    any_program: Annotated[bool, typer.Option("--any-program", help="Also of different programs; whose the result is says "
+                                                                    "the first one.")] = False,
 ) -> None:
-    """One policy of several: of many runs and machines. Each counts by the time it was learned from."""
+    """One policy of several: of many runs and machines. Numbers count by the time they were learned from; of choices, that
+    of the file that was learned for longer is taken.
+
+    Files of different builds of a program are told, and merged.
+    """
     read = [_read(file) for file in files]
     kinds = {(policy.program, policy.build) for policy in read}
+    programs = sorted({policy.program for policy in read if policy.program})
+    if len(programs) > 1 and not any_program:
+        raise fail(f"these are of different programs: {', '.join(programs)}; --any-program merges them all the same")
     if len(kinds) > 1:
         names = ", ".join(sorted(f"{program} {build[:12]}".strip() for program, build in kinds))
         errors.print(f"[bold yellow]these are of different programs or builds:[/bold yellow] {escape(names)}", highlight=False)
