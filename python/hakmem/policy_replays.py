@@ -92,6 +92,13 @@ def _compare(trace: Path, policy: Path | None, partial: bool, seconds: float | N
         return runs, learned.read_bytes()
 
 
+def program_of(trace: Path, partial: bool = False) -> str:
+    """What the library calls the program that was recorded; empty where that is not known. Its executable is mapped lowest."""
+    maps = traces.stat(trace, partial)["modules"]
+    path = maps[maps.find("/"):].partition("\n")[0] if "/" in maps else ""
+    return "".join("_" if letter <= " " or letter == "#" else letter for letter in path.rpartition("/")[2])[:63]
+
+
 def gain(before: dict, after: dict) -> dict[str, float]:
     """What one replay spares against another: processor time by the formula, and memory that no call asked for."""
 

@@ -371,7 +371,7 @@ def invoke(*words):
     (["--group", "nothing"], "not known"), (["--report", "x.txt"], "must end in .md"),
     (["--report", "/no/such/folder/x.md"], "can't be written"), (["--seeds", "a"], "whole numbers"), (["--seeds", "0"], "from 1 to"),
     (["--rows", "no/such"], "no row matches"), (["--continue", __file__], "not written by hakmem bench policy|not a record"),
-    (["--trace", __file__], "two or more"), (["--show", __file__], "not a record"),
+    (["--trace", __file__], "two or more"), (["--trace", __file__, "--trace", __file__], "no trace"), (["--show", __file__], "not a record"),
     (["--show", __file__, "-o", "x"], "measures nothing"), (["--show", __file__, "--continue", __file__], "measures nothing")])
 def test_it_refuses_what_makes_no_sense(words, said):
     done = invoke(*words)

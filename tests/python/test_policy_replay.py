@@ -202,7 +202,16 @@ def test_files_that_are_no_traces_get_one_line(invoke, tmp_path, spoil, said):
     file = tmp_path / "spoiled.hktrace"
     file.write_bytes(spoil(PYTHON.read_bytes()))
     done = invoke(file)
-    assert done.exit_code == 2 and said in done.output.replace("\n", " ") and done.output.count("hakmem:") == 1
+    assert done.exit_code == 2 and said in done.output.replace("\n", " ") and done.output.startswith("hakmem:")
+
+
+def test_what_does_not_count_of_a_file_is_told(invoke, tmp_path):
+    file = tmp_path / "by_hand.policy"
+    file.write_text("hakmem-policy 1\nprogram another\nsite another+0x10 1048576\nend\n")
+    said = invoke(PYTHON, "--policy", file, "--json").stderr
+    assert "is of another program: another, and" in said and "is of python3.11" in said and "1 rule for call sites left out" in said
+    file.write_text("hakmem-policy 1\nprogram python3.11\nretain_min 0\nend\n")
+    assert "another" not in invoke(PYTHON, "--policy", file).stderr
 
 
 def test_a_trace_without_its_end_is_read_if_asked(invoke, tmp_path):
@@ -212,6 +221,7 @@ def test_a_trace_without_its_end_is_read_if_asked(invoke, tmp_path):
 
 
 @pytest.mark.parametrize("words", [[], ["/no/such/file"], [PYTHON, "--policy", "/no/such/file"], [PYTHON, "--seconds", "0"],
+                                   [PYTHON, "--seconds", "inf"], [PYTHON, "--seconds", "nan"], [PYTHON, "--seconds", "-1"],
                                    [PYTHON, "--policy", __file__], [PYTHON, "-o", "/no/such/folder/file"]])
 def test_wrong_use_is_told(invoke, words):
     done = invoke(*words)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hakmem import traces
+from hakmem import peers, traces
 from hakmem.allocator import Allocator
 from hakmem.cli import app
 from typer.testing import CliRunner
@@ -213,6 +213,14 @@ def test_replay_command_compares_and_records(known, tmp_path):
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout.splitlines()[-1])["allocators"]["glibc"]["seconds"][0] > 0
     assert [json.loads(line)["kind"] for line in file.read_text().splitlines()] == ["comparison"] + 3 * ["run"]
+
+
+def test_replay_reads_the_trace_before_it_makes_anything(tmp_path, monkeypatch):
+    file = tmp_path / "garbage"
+    file.write_text("garbage")
+    monkeypatch.setattr(peers, "get", None)
+    done = CliRunner().invoke(app, ["trace", "replay", str(file), "--records", str(tmp_path / "records")])
+    assert done.exit_code == 2 and "no trace" in done.output and not (tmp_path / "records").exists()
 
 
 @pytest.mark.parametrize("file", sorted((traces.TREE / "bench" / "traces").glob("*.hktrace")), ids=lambda file: file.stem)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -46,12 +47,24 @@ def warn(what: str, why: str) -> None:
     errors.print(f"[bold yellow]{escape(what)}:[/bold yellow] {escape(why)}", highlight=False, soft_wrap=True)
 
 
+class _Bar(Progress):
+    """Is there from its first task on: who fails before that leaves no empty line."""
+
+    def add_task(self, *words: Any, **settings: Any) -> TaskID:
+        self.start()
+        return super().add_task(*words, **settings)
+
+
 @contextmanager
 def progress_bar(left: ProgressColumn | None = None) -> Iterator[Progress]:
     """`left`: the time that is left, where steps differ too much for the mean of all to tell."""
-    with Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                  left or TimeRemainingColumn(), console=errors) as progress:
+    progress = _Bar(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+                    left or TimeRemainingColumn(), console=errors)
+    try:
         yield progress
+    finally:
+        if progress.live.is_started:
+            progress.stop()
 
 
 def look_at_the_machine() -> dict:

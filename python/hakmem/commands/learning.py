@@ -14,7 +14,7 @@ import typer
 from rich.markup import escape
 from rich.progress import Progress, TextColumn
 
-from hakmem import comparison, machine, places, policies, written
+from hakmem import comparison, machine, places, policies, traces, written
 from hakmem.allocator import Allocator
 from hakmem.commands.common import (
     INTERRUPTED,
@@ -123,6 +123,11 @@ def _check_arguments(groups: list[str], files: list[Path], report: Path | None) 
         raise fail(f"--group {', '.join(unknown)}: not known; there are {', '.join(rows.GROUPS)}")
     if len(files) == 1:
         raise fail("--trace: two or more are needed, else nothing changes")
+    try:
+        for file in files:
+            traces.stat(file)
+    except traces.TraceFailed as reason:
+        raise fail(f"--trace: {reason}") from None
     if report is None:
         return
     if report.suffix != ".md":
@@ -216,7 +221,7 @@ def _measure(tasks: list[Task], subject: Allocator, kept: store.Store) -> bool:
         for task in tasks:
             task.prepare()
         policies.tool()
-    except (WorkloadCannotBeBuilt, policies.PolicyFailed, rows.TraceFailed) as reason:
+    except (WorkloadCannotBeBuilt, policies.PolicyFailed, traces.TraceFailed) as reason:
         raise fail(str(reason)) from None
     column = TextColumn("{task.fields[left]} left")
     with progress_bar(column) as progress, tempfile.TemporaryDirectory() as folder:

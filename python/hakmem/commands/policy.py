@@ -2,6 +2,7 @@
 was recorded."""
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hakmem import pictures, policies, policy_pictures, policy_replays, told, written
-from hakmem.commands.common import JsonOption, errors, fail, output, progress_bar
+from hakmem.commands.common import JsonOption, errors, fail, output, progress_bar, warn
 from hakmem.policies import Line, Policy, PolicyFailed
 from hakmem.policy_replays import DEFAULTS, LEARNED, LEARNING
 from hakmem.told import ToldFailed
@@ -226,15 +227,17 @@ def replay(
     policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Begins with that in place of learning.", exists=True,
                                                 dir_okay=False)] = None,
     partial: Annotated[bool, typer.Option("--partial", help="Read a trace without its end as far as it is whole.")] = False,
-    seconds: Annotated[float | None, typer.Option(min=1e-6, help="How long the program takes when it is not recorded, which "
+    seconds: Annotated[float | None, typer.Option(min=1e-6, max=1e8, help="How long the program takes when it is not recorded, which "
                                                                  "makes it slower: decisions follow from rates.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Runs the library over TRACE by its own clock: what it would learn there, and what that would gain."""
     if policy is not None and out is not None:
         raise fail("--output with --policy: nothing is learned then")
+    if seconds is not None and math.isnan(seconds):
+        raise fail("--seconds: a number is needed")
     if policy is not None:
-        _read(policy)
+        _warn_of(policy, trace, partial)
     try:
         with progress_bar() as progress:
             tasks: dict[str, int] = {}
@@ -253,6 +256,19 @@ def replay(
     _print_replays(trace, runs)
     if out is not None:
         output.print(f"what was learned: hakmem policy show {escape(str(out))}", highlight=False, soft_wrap=True)
+
+
+def _warn_of(file: Path, trace: Path, partial: bool) -> None:
+    """What of a policy file does not count in a replay."""
+    policy = _read(file)
+    try:
+        program = policy_replays.program_of(trace, partial)
+    except TraceFailed as reason:
+        raise fail(str(reason)) from None
+    if policy.program and program and policy.program != program:
+        warn(f"{file} is of another program", f"{policy.program}, and {trace} is of {program}")
+    if sites := [line for line in policy.lines if line.kind == "site"]:
+        warn(f"{len(sites)} rule{'' if len(sites) == 1 else 's'} for call sites left out", "a replay does not know them")
 
 
 @app.command()

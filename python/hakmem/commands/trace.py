@@ -80,6 +80,10 @@ def replay(
     """Replays FILE on each allocator in a process of its own, interleaved: time, memory, fragmentation."""
     if touch not in TOUCHES:
         raise fail(f"--touch {touch}: {', '.join(TOUCHES)} are known")
+    try:
+        traces.stat(file, partial)  # before peers are built
+    except TraceFailed as reason:
+        raise fail(str(reason)) from None
     compared = allocators_of(allocators, libraries_of(lib))
     recorder = comparison.Recorder(records, compared, {"runs": runs, "touch": touch, "trace": str(file.resolve())})
     reports: dict[str, list[dict]] = {}
