@@ -2,6 +2,7 @@
 
 import html
 import json
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,18 +15,22 @@ WIDTH, HEIGHT = 640, 260
 SUFFIXES = (".html", ".svg", ".png")
 # Okabe and Ito's colours, which most people can tell apart; the subject comes first.
 COLOURS = ["#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999", "#000000", "#F0E442"]
+# An image is laid out by these, as wide as any: who shows it with a narrower font has room to spare, but cuts nothing.
+IMAGE_FONTS = "DejaVu Sans, Verdana, sans-serif"
+TITLE_LETTERS, CHART_TITLE_LETTERS = 92, 88  # that are as wide as a chart
+PADDING = {"left": 12, "right": 24, "top": 8, "bottom": 8}  # of an image: labels at the ends of an axis stand out
 
 
 def histogram(values: list[dict], low: str, high: str, count: str, label: str, unit: str) -> altair.Chart:
     """Bars from `low` to `high` over a logarithmic axis."""
     return altair.Chart(altair.Data(values=values)).mark_rect(color=COLOURS[1], stroke="white", strokeWidth=0.5).encode(
         x=altair.X(f"{low}:Q", scale=altair.Scale(type="log"), title=unit,
-                   axis=altair.Axis(format="~s", tickCount=8, grid=False)),
+                   axis=altair.Axis(format="~s", tickCount=6, grid=False)),
         x2=f"{high}:Q", y=altair.Y(f"{count}:Q", axis=altair.Axis(format="~s")), y2=altair.datum(0),
         tooltip=[f"{label}:N", f"{count}:Q"])
 
 
-def specification(chart: altair.TopLevelMixin, title: str | None = None) -> dict:
+def specification(chart: altair.TopLevelMixin, title: list[str] | None = None) -> dict:
     """A chart as Vega-Lite, in the common look."""
     made = json.loads(chart.to_json())
     made.setdefault("width", WIDTH)
@@ -33,7 +38,8 @@ def specification(chart: altair.TopLevelMixin, title: str | None = None) -> dict
     if title is not None:
         made["title"] = {"text": title, "anchor": "start"}
     made["config"] = {"font": "system-ui, sans-serif", "range": {"category": COLOURS},
-                      "view": {"stroke": None}, "axis": {"labelFontSize": 11, "titleFontSize": 12},
+                      "view": {"stroke": None}, "axis": {"labelFontSize": 11, "titleFontSize": 12, "labelFlush": False},
+                      "axisQuantitative": {"labelSeparation": 8},
                       "bar": {"color": COLOURS[1]}, "area": {"color": COLOURS[1]}}
     return made
 
@@ -49,6 +55,8 @@ def save_one(chart: altair.TopLevelMixin, title: str, subtitle: str, file: Path)
 
 
 def _write_image(whole: dict, file: Path) -> None:
+    whole["config"]["font"] = IMAGE_FONTS
+    whole.setdefault("padding", PADDING)
     is_svg = file.suffix.lower() == ".svg"
     written.write(file, vl_convert.vegalite_to_svg(whole) if is_svg else vl_convert.vegalite_to_png(whole, scale=2))
 
@@ -74,9 +82,10 @@ def save(charts: Sequence[tuple[str, altair.TopLevelMixin]], title: str, file: P
     if file.suffix.lower() == ".html":
         written.write(file, page(charts, title))
         return
-    titled = [chart.properties(title=altair.TitleParams(name, anchor="start", frame="group", fontSize=12), width=WIDTH,
+    titled = [chart.properties(title=altair.TitleParams(textwrap.wrap(name, CHART_TITLE_LETTERS), anchor="start", frame="group", fontSize=12), width=WIDTH,
                                height=_height(chart)) for name, chart in charts]
-    whole = specification(altair.vconcat(*titled).resolve_scale(color="independent"), title)
+    whole = specification(altair.vconcat(*titled).resolve_scale(color="independent"),
+                          textwrap.wrap(title, TITLE_LETTERS))
     whole["title"]["offset"] = 16
     whole["background"] = "white"
     for key in ("width", "height"):

@@ -16,7 +16,18 @@ REASONS = {"begun": "", "still": "nothing moves", "restless": "tried as it is", 
 LABEL_SHARE = 0.02  # of the time, which a state must last for its reason to stand beside it
 LINE_COLOURS = ["#D55E00", "#0072B2", "#009E73", "#7F3C8D", "#000000"]  # none of a state's
 BEST_ARMS = 3
-TIME_HEIGHT = 170
+TIME_HEIGHT, TIME_TICKS, GAIN_TICKS = 170, 8, 6
+ROOM_FOR_LABEL = 1.15  # behind a bar, of its length
+FEWEST_POWERS = 3  # of two, on the axis of sizes; where there are fewer the sizes themselves stand there
+
+
+def value_text(unit: str, value: int) -> str:
+    """A decision's value, as one reads it."""
+    if unit == "bytes":
+        return bytes_text(value)
+    if unit == "hundredths":
+        return f"{value / 100:.2f} x"
+    return f"1/{value}" if unit == "parts" else f"{value} ms" if unit == "milliseconds" else str(value)
 
 
 # --- over time ---------------------------------------------------------------------------------------------------------
@@ -40,7 +51,7 @@ def bands(told: dict) -> list[dict]:
 
 def _time(name: str, told: dict) -> altair.X:
     return altair.X(f"{name}:Q", title="seconds since learning began",
-                    axis=altair.Axis(grid=False),
+                    axis=altair.Axis(grid=False, tickCount=TIME_TICKS),
                     scale=altair.Scale(domain=[0, told["learn_run_ns"] / 1e9], nice=False))
 
 
@@ -127,7 +138,7 @@ def _ratings(told: dict) -> altair.LayerChart:
 def _decided_text(told: dict) -> str:
     """What is in force at the end, as far as it is not the default."""
     rows = policies.decisions()
-    words = [f"{name} {bytes_text(value) if name in rows and rows[name].unit == 'bytes' else value}"
+    words = [f"{name} {value_text(rows[name].unit if name in rows else '', value)}"
              for name, value in told["decisions"]["value"].items()]
     words += [f"class {size}" for size in told["decisions"]["class"]]
     words += [f"close {size}" for size in told["decisions"]["close"]]
@@ -168,15 +179,16 @@ def charts_of_life(told: dict) -> Charts:
 def _depths(depths: dict[int, int]) -> altair.LayerChart:
     """A line from the default to what was decided, for each class."""
     usual = policies.default_depths(list(depths))
-    names = ("datum.value >= 1048576 ? datum.value / 1048576 + ' MiB' : "
-             "datum.value >= 1024 ? datum.value / 1024 + ' KiB' : datum.value")
+    names = ("datum.value % 1048576 == 0 ? datum.value / 1048576 + ' MiB' : "
+             "datum.value % 1024 == 0 ? datum.value / 1024 + ' KiB' : datum.value + ' B'")
     low, high = min(depths) / 1.2, max(depths) * 1.2
     powers = [2**power for power in range(4, 21) if low <= 2**power <= high]
+    ticks = powers if len(powers) >= FEWEST_POWERS else list(depths)
     values = [{"bytes": bytes, "class": bytes_text(bytes), "depth": depth, "default": default}
               for (bytes, depth), default in zip(depths.items(), usual, strict=True)]
     base = altair.Chart(altair.Data(values=values)).encode(
-        x=altair.X("bytes:Q", title="blocks of a class, bytes",
-                   axis=altair.Axis(grid=False, labelExpr=names, values=powers, labelOverlap=True),
+        x=altair.X("bytes:Q", title="size of the blocks",
+                   axis=altair.Axis(grid=False, labelExpr=names, values=ticks),
                    scale=altair.Scale(type="log", base=2, nice=False, domain=[low, high])),
         tooltip=["class:N", "depth:Q", "default:Q"])
     y = altair.Y("depth:Q", title="blocks that a stack may hold")
@@ -190,13 +202,20 @@ def _classes(policy: Policy) -> altair.LayerChart:
     """Own and closed classes with what they save of the memory in use, by estimate."""
     values = [{"class": f"{'own' if line.kind == 'class' else 'closed'}: {line.value} bytes",
                "gain": int(line.evidence["gain"]) / 10 if "gain" in line.evidence else 0,
-               "label": f"{int(line.evidence['gain']) / 10:.1f} %" if "gain" in line.evidence else "by hand"}
+               "label": f"{int(line.evidence['gain']) / 10:.1f} %" if "gain" in line.evidence else "by hand, or not recorded"}
               for line in sorted(policy.lines, key=lambda line: (line.kind, line.value)) if line.kind in ("class", "close")]
+    ends = [ROOM_FOR_LABEL * one["gain"] for one in values]
+    low, high = min(0, *ends), max(0, *ends)
     base = altair.Chart(altair.Data(values=values)).encode(
         y=altair.Y("class:N", sort=None, title=None),
-        x=altair.X("gain:Q", title="saved, % of the memory in use when it was decided"))
-    return altair.layer(base.mark_bar(color=pictures.COLOURS[2]), base.mark_text(align="left", dx=4).encode(
-        text="label:N")).properties(height=20 + 22 * len(values))
+        x=altair.X("gain:Q", title="saved, % of the memory in use when it was decided", axis=altair.Axis(tickCount=GAIN_TICKS),
+                   scale=altair.Scale(domain=[low, high if low < high else 1])))
+
+    def labels(which: str, align: str, dx: int) -> altair.Chart:
+        return base.transform_filter(which).mark_text(align=align, dx=dx).encode(text="label:N")
+
+    return altair.layer(base.mark_bar(color=pictures.COLOURS[2]), labels("datum.gain >= 0", "left", 4),
+                        labels("datum.gain < 0", "right", -4)).properties(height=20 + 22 * len(values))
 
 
 def charts_of_policy(policy: Policy) -> Charts:

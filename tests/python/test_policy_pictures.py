@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -182,7 +183,7 @@ def test_of_statistics_each_side_of_learning_is_drawn():
     charts = policy_pictures.charts_of_life(PLAIN)
     assert [word for title in titles(charts) for word in ("life", "Memory", "Free", "Batches", "Depths") if word in title] == [
         "life", "Memory", "Free", "Batches", "Depths"]
-    assert "thread_bytes 8 MiB, retain_share 4, class 1040, close 1280" in titles(charts)[0]
+    assert "thread_bytes 8 MiB, retain_share 1/4, class 1040, close 1280" in titles(charts)[0]
     memory = rows_of(specification(charts[1][1]))
     assert {"in use", "free and resident", "allowance, as decided"} <= {one.get("what") for one in memory}
     assert max(one.get("MiB", 0) for one in memory) == 16
@@ -202,7 +203,38 @@ def test_of_a_policy_file_depths_and_classes_are_drawn(write):
     assert [(one["bytes"], one["depth"], one["default"]) for one in rows_of(specification(depths[1]))] == [
         (64, 48, 127), (4096, 60, policies.default_depths([4096])[0])]
     assert [(one["class"], one["gain"], one["label"]) for one in rows_of(specification(classes[1]))] == [
-        ("own: 1040 bytes", 10.2, "10.2 %"), ("closed: 1280 bytes", 0, "by hand")]
+        ("own: 1040 bytes", 10.2, "10.2 %"), ("closed: 1280 bytes", 0, "by hand, or not recorded")]
+
+
+def axis_values(chart):
+    axes = [layer["encoding"]["x"].get("axis") for layer in specification(chart)["layer"]]
+    return next(axis["values"] for axis in axes if axis)
+
+
+@pytest.mark.parametrize(("depths", "ticks"), [({1280: 48}, [1280]), ({1152: 9, 1408: 9}, [1152, 1408]),
+                                               ({16: 9, 96: 9}, [16, 32, 64])])
+def test_the_axis_of_depths_has_ticks_whatever_sizes_there_are(write, depths, ticks):
+    lines = "".join(f"depth {size} {depth}\n" for size, depth in depths.items())
+    (_, chart), = policy_pictures.charts_of_policy(policies.read(write(f"hakmem-policy 1\n{lines}end\n")))
+    assert axis_values(chart) == ticks
+
+
+@pytest.mark.parametrize(("name", "value", "said"), [("purge_delay", 273, "273 ms"), ("retain_share", 4, "1/4"),
+                                                     ("w_max", 140, "1.40 x"), ("thread_bytes", 2**23, "8 MiB")])
+def test_what_was_decided_has_units(name, value, said):
+    told = statistics([row(0, "LEARN"), row(100, "LEARN")], CHANGES)
+    told["decisions"]["value"] = {name: value}
+    assert f"{name} {said}" in titles(policy_pictures.charts_of_life(told))[0]
+
+
+def test_images_are_laid_out_for_wide_letters_with_room_around(invoke, write, tmp_path):
+    many = statistics([row(0, "LEARN"), row(100, "LEARN")], CHANGES)
+    many["decisions"]["class"] = list(range(1040, 1296, 16))
+    assert invoke(write(many), "-o", tmp_path / "out.svg").exit_code == 0
+    drawn = (tmp_path / "out.svg").read_text()
+    assert "system-ui" not in drawn and "DejaVu Sans" in drawn
+    titles_drawn = re.findall(r">([^<]*class 1[0-9]+[^<]*)<", drawn)
+    assert len(titles_drawn) > 2 and max(map(len, titles_drawn)) <= 92  # a long title has several lines
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".png", ".html"])

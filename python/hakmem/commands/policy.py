@@ -58,11 +58,7 @@ def _read(path: Path) -> Policy:
 def _value(line: Line) -> str:
     row = policies.decisions().get(line.kind)
     unit = row.unit if row else "blocks" if line.kind == "depth" else "bytes"
-    if unit == "bytes":
-        return exact_text(line.value) if row is None else bytes_text(line.value)
-    if unit == "hundredths":
-        return f"{line.value / 100:.2f} x"
-    return f"1/{line.value}" if unit == "parts" else f"{line.value} ms" if unit == "milliseconds" else str(line.value)
+    return exact_text(line.value) if row is None and unit == "bytes" else policy_pictures.value_text(unit, line.value)
 
 
 def _what(line: Line) -> str:
@@ -125,7 +121,7 @@ def why(files: Files) -> None:
 def _reason(line: Line) -> str:
     if "why" in line.evidence:
         return REASONS.get(line.evidence["why"], escape(line.evidence["why"]))
-    return UNRECORDED + (f"; of depths that are learned: {REASONS['depths']}" if line.kind == "depth" else "")
+    return UNRECORDED + ("; learned where stacks ran empty or full often" if line.kind == "depth" else "")
 
 
 @app.command()

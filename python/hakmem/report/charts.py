@@ -46,10 +46,10 @@ def overview(rows: list[RowFigures], names: list[str]) -> altair.TopLevelMixin:
                            legend=None),
         order=altair.Order("is hakmem:N"))
     height = altair.Step(19)
-    speed = base.encode(x=altair.X("speed:Q", title="speed: the fastest of each row is 1, to the right is better",
+    speed = base.encode(x=altair.X("speed:Q", title=["speed: to the right is better;", "the fastest of each row is 1"],
                                    scale=altair.Scale(domain=[0, 1]))).properties(width=360, height=height)
     memory = base.encode(x=altair.X("memory:Q", scale=altair.Scale(type="log"),
-                                    title="peak memory: the leanest of each row is 1, to the left is better"),
+                                    title=["peak memory: to the left is better;", "the leanest of each row is 1"]),
                          y=altair.Y("suite:N", sort=None, title=None, axis=altair.Axis(grid=True, labels=False)))
     return altair.hconcat(speed, memory.properties(width=360, height=height))
 
