@@ -3,6 +3,7 @@
 // usage: policy check FILE...      says what is wrong with each; ends with 1 where something is
 //        policy merge FILE...      prints one file made of all; each counts by what it was learned from
 //        policy depth BYTES...     prints the default depth of each class
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,8 @@
 static char text[FILE_BYTES];
 
 // What sys/report.c asks of the system.
-bool os_write(int descriptor, const char *from, size_t length) {
-    return fwrite(from, 1, length, descriptor == 2 ? stderr : stdout) == length;
+int os_write(int descriptor, const char *from, size_t length) {
+    return fwrite(from, 1, length, descriptor == 2 ? stderr : stdout) == length ? 0 : errno;
 }
 
 static bool read_policy(const char *path, struct policy *policy) {

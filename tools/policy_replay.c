@@ -380,7 +380,7 @@ static void write_learned(const char *path) {
     report_to_memory(&report, text, sizeof text);
     say_policy(&report, &learned);
     report_end(&report);
-    if (!os_replace_file(path, text, report.length))
+    if (os_replace_file(path, text, report.length) != 0)
         refuse("it can't be written", path);
 }
 
