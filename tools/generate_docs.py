@@ -344,7 +344,7 @@ hakmem-policy 1                                 # the format's version
 program python3.11                              # the executable's name
 build 6f3a0123456789abcdef                      # and build id, where it has one
 runs 3                                          # learned from so many runs
-seconds 41                                      # and so long in all
+seconds 41                                      # and so much processor time in all
 retain_min 33554432 windows=12 gain=31 why=refaults
 class 1040 windows=4 gain=102 why=rounding      # a size class of its own: at most 16
 close 1280                                      # the next larger class serves this one's requests
