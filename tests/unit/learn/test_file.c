@@ -258,8 +258,11 @@ static void a_file_of_another_programs_first_moments_gives_way(void **state) {
     write_silently(); // this one learned for moments, too
     assert_string_equal(text_of(path), text);
     own.seconds = 1;
+    write_silently(); // and this one learned nothing
+    assert_string_equal(text_of(path), text);
+    own.classes[own.class_count++].bytes = 1056;
     write_silently();
-    assert_true(file_read(&heard) && heard.runs == 1 && heard.class_count == 0);
+    assert_true(file_read(&heard) && heard.runs == 1 && heard.class_count == 1 && heard.classes[0].bytes == 1056);
     text = "hakmem-policy 1\nprogram other\nclass 1040\nend\n"; // by hand
     write_text(text);
     write_silently();
