@@ -157,6 +157,7 @@
 #include "learn/cycle.c"
 
 #include "learn/learn.c"
+#include "learn/saving.c"
 
 #include "api/foreign.c"
 

@@ -336,7 +336,8 @@ and what each learned counts by its processor time, a file by ten minutes at mos
 program is not used and left alone, which a program that learned something says at its end in
 one line, and `hakmem run --policy` at the start, unless PROGRAM is a script. So where a command starts several programs, name a folder. A file of one that used less than a second of processor time in all, such
 as a shell around the program, gives way to one that used more and learned something. That of another build is not used either, and gets the ending `.old` when this one writes its own. Whose a file is says `hakmem policy show`. A damaged file is refused with one line that says where and what, and the program runs on the defaults; if it learns, the damaged one is kept with the ending `.damaged`. Programs
-with raised privileges ignore it. It may be written by hand: evidence behind a number is optional, `#` begins a comment,
+with raised privileges ignore it. What can't be read, is no plain file, or whose lock another process keeps for a second is left alone, which is said; a link is followed. A program that ends by a signal, `_exit` or `quick_exit` does not reach its end: it can save before by `hakmem_policy_save`
+([hakmem.h](../include/hakmem/hakmem.h)), or be asked to by a signal, which option `policy_signal` names (not new rules for call sites, then). Of what is saved again only what is new counts. It may be written by hand: evidence behind a number is optional, `#` begins a comment,
 and a module's name has `%20` for a space.
 
 ```

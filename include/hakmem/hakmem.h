@@ -106,6 +106,15 @@ int hakmem_stats(struct hakmem_stats *out);
 // without the NUL that the whole text has, which may be more than fitted; so buffer may be NULL with size 0.
 int hakmem_stats_json(char *buffer, size_t size);
 
+// Writes what was learned so far to the program's policy file (option policy), merged with what that says by now; as it
+// is done at the end of the program, which a program that ends by a signal or _exit does not reach. What was written is
+// not counted again. It takes as long as writing a small file, and waits for others who write it for up to a second.
+// Not while the caller is in a constructor or destructor of a library, under the dynamic linker's lock. Returns 0, or
+// -1 with errno: ENOTSUP where nothing is learned (option mode) or no file is named; EPERM after the process has
+// confined itself (seccomp); EAGAIN while nothing was looked at yet; EBUSY while another thread saves; EEXIST where the
+// file is another program's; or why it can't be written, as ENOSPC.
+int hakmem_policy_save(void);
+
 // Writes an option's value as text. Returns its length as hakmem_stats_json does; -1 with errno ENOENT where there is
 // no option of that name (HAKMEM_OPTIONS=help lists them).
 int hakmem_option_get(const char *name, char *value, size_t size);

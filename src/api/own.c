@@ -7,6 +7,7 @@
 #include "base/bits.h"
 #include "hakmem/hakmem.h"
 #include "heap/heap.h"
+#include "learn/learn.h"
 #include "sys/options.h"
 
 #pragma GCC visibility push(default)
@@ -57,6 +58,14 @@ int hakmem_stats(struct hakmem_stats *out) {
     }
     statistics_fill(out);
     return 0;
+}
+
+int hakmem_policy_save(void) {
+    int error = learn_save();
+    if (error == 0)
+        return 0;
+    errno = error;
+    return -1;
 }
 
 static int length_of(const struct report *report) {

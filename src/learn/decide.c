@@ -458,8 +458,18 @@ void decide_note(uint64_t now_ns) {
         if (place_of(learned.classes, learned.class_count, decider.later[i].bytes) == learned.class_count)
             learned.classes[learned.class_count++] = decider.later[i];
     next_run_decide(&learned);
+    rules_note(decider.start_ns);
 }
 
-void decide_note_sites(void) {
-    rules_add_to(&learned, decider.start_ns);
+void decide_note_apart(uint64_t now_ns, struct policy *policy) {
+    static struct policy learned_so_far;
+    struct snapshot decided_so_far = decided;
+    learned_so_far = learned;
+    decide_note(now_ns);
+    *policy = learned;
+    learned = learned_so_far;
+    decided = decided_so_far;
+    decider.steps = 0;
+    forget_looks();
+    next_run_forget_looks();
 }

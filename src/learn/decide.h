@@ -39,9 +39,11 @@ INTERNAL void decide_anew(void);
 INTERNAL void decide_fade_sizes(void);
 // What was decided since is worse than this, and gone.
 INTERNAL void decide_give_up(const struct snapshot *before);
-// Brings `learned` up to date, for its file.
+// Brings `learned` up to date, for its file, and notes site rules (rules_add_noted); `decided` is what the next run is
+// to begin with then.
 INTERNAL void decide_note(uint64_t now_ns);
-// The same of site rules, once learning has ended: without locks, since modules are named under the dynamic linker's.
-INTERNAL void decide_note_sites(void);
+// The same while the program goes on: into *policy, and both stay as they are. What was seen so far is not counted
+// again.
+INTERNAL void decide_note_apart(uint64_t now_ns, struct policy *policy);
 
 #endif

@@ -15,8 +15,9 @@
 
 static char file_text[FILE_BYTES];
 static char file_path[PATH_BYTES];
-static bool is_found;                        // file_path is the program's
-static int unread_error;                     // why it could not be read at the start, which was said
+static bool is_found;    // file_path is the program's
+static int unread_error; // why it could not be read at the start, which was said
+static int write_error;
 static char other_owner[POLICY_WORD_LENGTH]; // whose the file was that was to be written; empty: ours
 
 static void say_begin(struct report *report) {
@@ -252,7 +253,21 @@ bool file_write(const struct policy *policy) {
         os_unlock_file(lock);
     if (error != 0 && error != unread_error)
         say_impossible(": it can't be written: ", error);
+    write_error = error;
     return error == 0;
+}
+
+int file_error(void) {
+    return write_error != 0 ? write_error : other_owner[0] != '\0' ? EEXIST : 0;
+}
+
+void file_say_signal(unsigned number) {
+    struct report report;
+    say_begin(&report);
+    report_text(&report, ": it can't be written by signal ");
+    report_number(&report, number);
+    report_text(&report, " (option policy_signal), which the program has, or which can't be caught");
+    say_end(&report, "another one, SIGUSR1 (10) or SIGUSR2 (12) for example");
 }
 
 void file_say_not_written(const struct policy *policy) {

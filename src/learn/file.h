@@ -14,8 +14,12 @@ INTERNAL bool file_read(struct policy *policy);
 INTERNAL void file_name_program(struct policy *policy);
 // Writes it anew, as a whole: what *policy says was learned by this process, merged with what the file says by now.
 // Leaves a file of another program alone, but for one that learned for less than a second where this one did for
-// longer. False: it can't be written, which is said, here or by file_read.
+// longer. By one thread at a time. False: it can't be written, which is said, here or by file_read.
 INTERNAL bool file_write(const struct policy *policy);
+// Why not: the error number of the last one that could not be; EEXIST: the file is another program's. 0: it was.
+INTERNAL int file_error(void);
+// Says that a signal can't be had for saving.
+INTERNAL void file_say_signal(unsigned number);
 // Says where that was another program's file, if something was learned. Of a program once: its fork children, a shell's
 // for each command, keep silent.
 INTERNAL void file_say_not_written(const struct policy *policy);

@@ -1,6 +1,8 @@
 // The learner: one for the process, run by whichever thread comes by when a look is due.
 #include "learn/learn.h"
 
+#include <errno.h>
+
 #include "base/bits.h"
 #include "heap/helper.h"
 #include "heap/registry.h"
@@ -14,6 +16,7 @@
 #include "learn/parts.h"
 #include "learn/probe.h"
 #include "learn/publish.h"
+#include "learn/saving.h"
 #include "policy/budget.h"
 #include "policy/modes.h"
 #include "policy/retention.h"
@@ -94,6 +97,7 @@ static bool has_ended(void) {
 static void begin_child_life(uint64_t now_ns) {
     learner.is_child = true;
     learner.has_ended = false;
+    saving_begin_life();
     begin_life(now_ns);
     decide_begin_life(now_ns);
     cycle_start(now_ns);
@@ -294,8 +298,10 @@ void learn_start(void) {
     // No look has been: nobody else writes is_endless.
     store_relaxed(&learn_notes_callers, learner.is_endless && part_learns(PART_sites)); // a hint, as the next one
     bool learns = mode_learning((enum mode)options.mode) != LEARN_NOTHING;
-    if (learns)
+    if (learns) {
+        saving_start();
         helper_let_look(look_unseen);
+    }
     if (!learns && DECIDED(collapse) != 0)
         collapsing_try_at(learner.start_ns + COLLAPSE_LOOK_NS); // nobody looks before the next one
     store_relaxed(&learn_is_on, learns ? LEARN_ON : DECIDED(collapse) != 0 ? LEARN_COLLAPSES : LEARN_OFF);
@@ -374,42 +380,43 @@ void learn_look_slow(uint64_t begin_ns) {
         helper_let_idle_go();
     }
     heap_leave(heap);
+    saving_obey();
 }
 
 // What came since the last look, for the next run. With the lock.
-static void look_at_last(uint64_t now_ns) {
+static void look_at_last(uint64_t now_ns, struct policy *policy) {
     bool soon;
     if (cycle_learns()) {
         see(now_ns, false);
         decide_step(&learner.seen, &soon);
     }
-    file_name_program(&learned);
-    learned.runs = 1;
-    learned.seconds = os_process_ns() * LEARN_HASTE / SECOND_NS; // asleep nothing is learned
     decide_note(now_ns);
+    *policy = learned;
     learner.has_ended = true;
 }
 
-void learn_end(void) {
-    if (load_relaxed(&learn_is_on) != LEARN_ON || options.policy[0] == '\0') // a hint
-        return;
-    if (os_is_confined()) // it may be killed for what writing takes
-        return;
-    bool has_learned = false;
+static void look_meanwhile(uint64_t now_ns, struct policy *policy) {
+    if (now_ns > learner.seen.now_ns)
+        look(now_ns, false);
+    decide_note_apart(now_ns, policy);
+}
+
+int learn_note(struct policy *policy, enum learn_notes when) {
+    int error = EBUSY;
     struct heap *heap = heap_enter();
     if (learn_try_lock_at_end()) {
-        has_learned = learner.looks > 0 && !is_another_process();
-        if (has_learned)
-            look_at_last(learn_now_ns());
+        bool has_learned = learner.looks > 0 && !is_another_process();
+        error = has_learned && !learner.has_ended ? 0 : EAGAIN;
+        if (error == 0)
+            (when == LEARN_NOTES_AT_END ? look_at_last : look_meanwhile)(learn_now_ns(), policy);
         lock_release(&learn_lock);
     }
     heap_leave(heap);
-    if (!has_learned)
-        return;
-    decide_note_sites();
-    file_write(&learned); // nobody changes it any more, as the next ones
-    if (!learner.is_child)
-        file_say_not_written(&learned);
+    return error;
+}
+
+bool learn_is_childs(void) {
+    return learner.is_child;
 }
 
 void learn_tell(struct learn_told *told) {

@@ -45,6 +45,19 @@ INTERNAL NOINLINE uint64_t learn_begin_slow(void);
 INTERNAL NOINLINE void learn_look_slow(uint64_t begin_ns);
 // What it did so far. Under learn_lock; some 27 KiB, which callers keep off stacks.
 INTERNAL void learn_tell(struct learn_told *told);
+// Saves what was learned so far, while the program goes on. By any thread, outside of locks and handlers. Returns 0, or
+// an error number: ENOTSUP nothing is learned or no file named, EPERM the process has confined itself, EAGAIN there was
+// no look yet, EBUSY another thread is at it, EEXIST the file is another program's, or why it can't be written.
+INTERNAL int learn_save(void);
+enum learn_notes {
+    LEARN_NOTES_MEANWHILE,
+    LEARN_NOTES_AT_END, // there is no look any more
+};
+// Brings what is known about the program up to date, in *policy, for its file. Returns 0, EAGAIN: there was no look of
+// this process, or it has ended; EBUSY: somebody keeps the lock.
+INTERNAL int learn_note(struct policy *policy, enum learn_notes when);
+// Whether this is a fork child of a process that learned.
+INTERNAL bool learn_is_childs(void);
 // The program ends: saves what was learned, if that was asked for and the process has not confined itself.
 INTERNAL void learn_end(void);
 

@@ -40,6 +40,10 @@ void next_run_begin_life(void) {
     store_relaxed(&observed_spread.sites, (uint64_t)0); // a hint, as all of it
 }
 
+void next_run_forget_looks(void) {
+    next_run.notes = 0;
+}
+
 // At a single look much lies in slabs of what the program did before.
 static void note_large(const struct observation *seen) {
     if (seen->in_use_bytes / 2 > next_run.large.least_in_use) {

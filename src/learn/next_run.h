@@ -9,6 +9,8 @@
 
 // A fork child: what its parent had counts no more.
 INTERNAL void next_run_begin_life(void);
+// What was seen so far is in a file: evidence begins anew.
+INTERNAL void next_run_forget_looks(void);
 // Notes what there is now; what counts is when the program had most memory in use.
 INTERNAL void next_run_note(const struct observation *seen);
 // Adds them to what is learned.

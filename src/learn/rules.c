@@ -31,6 +31,13 @@ static struct {
     uint64_t next_fade_ns;
 } player;
 
+// For the file: by whoever writes it, under learn_lock, and then without.
+static struct {
+    struct policy_site rows[RULES_SITES]; // without names
+    uintptr_t sites[RULES_SITES];
+    unsigned count;
+} site_rules;
+
 static void force(const struct rule *rule, size_t threshold) {
     if (threshold == 0)
         routes_drop(rule->site);
@@ -211,24 +218,33 @@ bool rules_step(const struct observation *seen, size_t big_threshold) {
 
 // The module is found at the end alone: the dynamic linker's lock may be held by a thread that waits for ours, or for a
 // lock of the program that our caller has. So rules for what was loaded later are lost where anything was unloaded.
-static void add_rule(struct policy *policy, const struct rule *rule, uint64_t start_ns) {
-    struct policy_site *row = &policy->sites[policy->site_count];
-    uintptr_t base;
-    if (policy->site_count == POLICY_SITES_MOST ||
-        !os_find_module_of(rule->site, row->module, sizeof row->module, &base))
-        return;
-    row->offset = rule->site - base;
+void rules_add_noted(struct policy *policy) {
+    for (unsigned i = 0; i < site_rules.count && policy->site_count < POLICY_SITES_MOST; i++) {
+        struct policy_site *row = &policy->sites[policy->site_count];
+        uintptr_t base;
+        *row = site_rules.rows[i];
+        if (!os_find_module_of(site_rules.sites[i], row->module, sizeof row->module, &base))
+            continue;
+        row->offset = site_rules.sites[i] - base;
+        policy->site_count++;
+    }
+}
+
+static void note_rule(const struct rule *rule, uint64_t start_ns) {
+    struct policy_site *row = &site_rules.rows[site_rules.count];
+    site_rules.sites[site_rules.count++] = rule->site;
+    *row = (struct policy_site){0};
     row->threshold_bytes = rule->adopted_bytes;
     row->evidence.windows = 2 * (rule->ucb.plays - rule->plays_before);
     row->evidence.gain_permille = ucb_gain_permille(&rule->ucb);
     bool is_own = rule->adopted_ns >= start_ns; // not the parent's
     row->evidence.since_seconds = is_own ? (uint32_t)((rule->adopted_ns - start_ns) / SECOND_NS) : 0;
     memcpy(row->evidence.why, "ucb1", sizeof "ucb1");
-    policy->site_count++;
 }
 
-void rules_add_to(struct policy *policy, uint64_t start_ns) {
+void rules_note(uint64_t start_ns) {
+    site_rules.count = 0;
     for (unsigned i = 0; i < RULES_SITES; i++)
         if (player.rules[i].adopted_bytes != 0)
-            add_rule(policy, &player.rules[i], start_ns);
+            note_rule(&player.rules[i], start_ns);
 }

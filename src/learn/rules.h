@@ -18,7 +18,10 @@ INTERNAL bool rules_step(const struct observation *seen, size_t big_threshold);
 INTERNAL void rules_pause(void);
 // A fork child begins: the rules stay, what they were seen to gain was counted by the parent.
 INTERNAL void rules_begin_life(void);
-// Adds the rules that were adopted to what is known about the program, whose learning began at start_ns.
-INTERNAL void rules_add_to(struct policy *policy, uint64_t start_ns);
+// Notes the rules that were adopted, of a program whose learning began at start_ns, for the next one.
+INTERNAL void rules_note(uint64_t start_ns);
+// Adds them to what is known about the program: without learn_lock, since modules are named under the dynamic linker's,
+// by whoever noted them.
+INTERNAL void rules_add_noted(struct policy *policy);
 
 #endif

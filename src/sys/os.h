@@ -125,6 +125,9 @@ INTERNAL int os_follow_links(char *path, size_t size);
 // file's lock. Returns 0, or the error number: nothing has changed. EINVAL: it is no plain file, but a link for
 // example.
 INTERNAL int os_replace_file(const char *path, const char *text, size_t length);
+// Has a signal handled that the program leaves to the system, by a handler that may do little. False: the program has
+// it, or it can't be caught.
+INTERNAL bool os_handle_signal(int number, void (*handler)(int number));
 // Gives a file a longer name, in place of one that has it. Returns 0, or the error number.
 INTERNAL int os_keep_aside(const char *path, const char *ending);
 // Waits until no other process has the file's lock, and takes it: until os_unlock_file. Returns the lock, or minus the

@@ -193,6 +193,16 @@ int os_replace_file(const char *path, const char *text, size_t length) {
     return error;
 }
 
+bool os_handle_signal(int number, void (*handler)(int number)) {
+    struct sigaction now, wanted = {.sa_handler = handler, .sa_flags = SA_RESTART};
+    int saved = errno;
+    sigemptyset(&wanted.sa_mask);
+    bool handled = sigaction(number, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+                   now.sa_handler == SIG_DFL && sigaction(number, &wanted, NULL) == 0;
+    errno = saved;
+    return handled;
+}
+
 int os_keep_aside(const char *path, const char *ending) {
     char aside[PATH_BYTES];
     int saved = errno, error = ENAMETOOLONG;

@@ -187,7 +187,7 @@ def test_with_raised_privileges_options_that_could_harm_are_ignored(privileged, 
             "big_threshold": "1048576", "mode": "fast", "profile": "c6-heavy",
             "memory_price": "1000"}
     variables = {"stats": "text", "stats_file": str(tmp_path / "statistics"), "on_fault": "continue",
-                 "policy": str(tmp_path / "policy"), "learn_parts": "depths", **safe}
+                 "policy": str(tmp_path / "policy"), "policy_signal": "12", "learn_parts": "depths", **safe}
     assert set(variables) == set(OPTIONS), "a new option needs a value here"
     outcome = subprocess.run([privileged, *OPTIONS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True,
                              env={f"HAKMEM_{name.upper()}": value for name, value in variables.items()})

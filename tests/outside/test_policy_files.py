@@ -57,6 +57,49 @@ def small_files():
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
 
+def facts_of(file):
+    return dict(line.split()[:2] for line in file.read_text().splitlines() if len(line.split()) > 1)
+
+
+def test_it_is_saved_on_demand_and_counted_once(learn, program, file, library):
+    said = subprocess.run([str(program), "saved"], capture_output=True, text=True, timeout=60, check=True,
+                          env={"LD_PRELOAD": str(library), "HAKMEM_MODE": "learning", "HAKMEM_POLICY": str(file)})
+    assert (said.stdout, said.stderr) == ("0 Success\n" * 2, "")
+    assert is_whole(file) and facts_of(file)["runs"] == "1" and int(facts_of(file)["seconds"]) <= 1
+    assert learn() == "" and facts_of(file)["runs"] == "2"
+
+
+@pytest.mark.parametrize(("mode", "policy", "reason"), [("balanced", "a.policy", "not supported"), ("learning", "", "not supported"),
+                                                       ("learning", "missing/a.policy", "No such file")])
+def test_why_it_is_not_saved_on_demand_is_said(program, tmp_path, library, mode, policy, reason):
+    done = subprocess.run([str(program), "saved"], capture_output=True, text=True, timeout=60, check=True, cwd=tmp_path,
+                          env={"LD_PRELOAD": str(library), "HAKMEM_MODE": mode, "HAKMEM_POLICY": policy})
+    assert [line for line in done.stdout.splitlines() if not (line.startswith("-1 ") and reason in line)] == []
+
+
+def by_signal(library, program, file, way, number):
+    return subprocess.run([str(program), way], capture_output=True, text=True, timeout=60,
+                          env={"LD_PRELOAD": str(library), "HAKMEM_MODE": "learning", "HAKMEM_POLICY": str(file),
+                               "HAKMEM_POLICY_SIGNAL": str(number)})
+
+
+def test_it_is_saved_by_a_signal_if_that_is_asked_for(program, file, library):
+    done = by_signal(library, program, file, "signalled", int(signal.SIGUSR2))
+    assert (done.returncode, done.stderr) == (0, "") and is_whole(file) and facts_of(file)["runs"] == "1"
+    file.unlink()
+    assert by_signal(library, program, file, "signalled", 0).returncode == -signal.SIGUSR2 and not file.exists()
+
+
+def test_a_signal_that_the_program_has_stays_the_programs(program, file, library):
+    done = by_signal(library, program, file, "own signal", int(signal.SIGUSR2))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "mine\n", "") and facts_of(file)["runs"] == "1"
+
+
+def test_a_signal_that_can_not_be_had_is_said(program, file, library):
+    done = by_signal(library, program, file, "", int(signal.SIGKILL))
+    assert done.returncode == 0 and is_said(done.stderr, "signal 9", "policy_signal", "wanted: another one")
+
+
 def test_the_end_does_not_wait_for_ever_for_the_lock(learn, file):
     assert learn() == ""
     before = file.read_text()

@@ -1,9 +1,15 @@
 // Works so that something is learned, and ends in the way that its argument names: nothing (it returns from main),
 // logging (a thread writes to standard error still, which is closed), main first (another thread goes on alone), daemon
-// (that lasts for 20 seconds), data (a file of that name has standard error's number).
+// (that lasts for 20 seconds), data (a file of that name has standard error's number), saved (asks for it twice, and by
+// _exit), signalled (sends itself SIGUSR2 and by _exit), own signal (has a handler of SIGUSR2's, and goes on to the
+// end).
 #define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -65,9 +71,47 @@ static int end_main(void) {
     pthread_exit(NULL);
 }
 
+// Prints what each call says.
+static void save(void) {
+    int (*policy_save)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "hakmem_policy_save");
+    if (policy_save == NULL)
+        exit(1);
+    errno = 0;
+    int result = policy_save();
+    printf("%d %s\n", result, strerror(errno));
+    fflush(stdout);
+}
+
+static int save_twice(void) {
+    save();
+    work(0.3);
+    save();
+    _exit(0);
+}
+
+static int send_signal(void) {
+    raise(SIGUSR2);
+    work(0.3);
+    _exit(0);
+}
+
+static void note_signal(int number) {
+    (void)number;
+    if (write(1, "mine\n", 5) != 5)
+        abort();
+}
+
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
+    if (strcmp(way, "own signal") == 0)
+        signal(SIGUSR2, note_signal);
     work(0.3);
+    if (strcmp(way, "own signal") == 0)
+        return raise(SIGUSR2);
+    if (strcmp(way, "saved") == 0)
+        return save_twice();
+    if (strcmp(way, "signalled") == 0)
+        return send_signal();
     if (strcmp(way, "logging") == 0)
         return begin_to_log();
     if (strcmp(way, "data") == 0)

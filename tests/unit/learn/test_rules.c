@@ -308,7 +308,8 @@ static void fill_policy(void *unused) {
     begin_test();
     play((const int[SITES]){300, 0, 0}, 1);
     os_program_name(name, sizeof name);
-    rules_add_to(&policy, 0);
+    rules_note(0);
+    rules_add_noted(&policy);
     MUST(policy.site_count == 1);
     const struct policy_site *row = &policy.sites[0];
     uintptr_t base;
@@ -317,7 +318,8 @@ static void fill_policy(void *unused) {
     MUST(row->evidence.gain_permille >= 200 && row->evidence.gain_permille <= 400);
     MUST(row->evidence.windows >= 2 * UCB_SURE_ERRORS * UCB_SURE_ERRORS && row->evidence.since_seconds >= 1);
     policy.site_count = POLICY_SITES_MOST;
-    rules_add_to(&policy, 0);
+    rules_note(0);
+    rules_add_noted(&policy);
     MUST(policy.site_count == POLICY_SITES_MOST);
 }
 
@@ -332,13 +334,15 @@ static void fill_childs_policy(void *unused) {
     begin_test();
     play((const int[SITES]){300, 0, 0}, 1);
     rules_begin_life();
-    rules_add_to(&policy, seen.now_ns + SECOND_NS);
+    rules_note(seen.now_ns + SECOND_NS);
+    rules_add_noted(&policy);
     MUST(policy.site_count == 1 && policy.sites[0].threshold_bytes == 2 * MIB);
     MUST(policy.sites[0].evidence.windows == 0 && policy.sites[0].evidence.since_seconds == 0);
     seen.now_ns += (uint64_t)3600 * SECOND_NS; // it has rested
     play((const int[SITES]){300, 0, 0}, 1);
     policy.site_count = 0;
-    rules_add_to(&policy, seen.now_ns - SECOND_NS);
+    rules_note(seen.now_ns - SECOND_NS);
+    rules_add_noted(&policy);
     MUST(policy.site_count == 1 && policy.sites[0].evidence.windows >= 2);
     MUST(policy.sites[0].evidence.windows <= 2 * UCB_MOST_PLAYS);
 }
