@@ -1,21 +1,19 @@
 // prctl, to notice that a process confines itself (decision 44).
 //
 // Weak: a static program that has its own keeps it.
-#include <stdarg.h>
-
 #include "sys/os.h"
 
-static int confined_prctl(int option, ...) {
-    unsigned long arguments[4];
-    va_list list;
-    va_start(list, option);
-    for (unsigned i = 0; i < 4; i++) // all of them, as the C library does: callers give as many as the option has
-        arguments[i] = va_arg(list, unsigned long);
-    va_end(list);
+// All arguments, as the C library does: callers give as many as the option has, in the registers that are theirs
+// whether or not a function is declared with them.
+static int confined_prctl(int option, unsigned long first, unsigned long second, unsigned long third,
+                          unsigned long fourth) {
+    const unsigned long arguments[4] = {first, second, third, fourth};
     return os_control_process(option, arguments);
 }
 
-int prctl(int option, ...) __attribute__((visibility("default"), weak, alias("confined_prctl")));
+int confined_exported(int option, unsigned long first, unsigned long second, unsigned long third,
+                      unsigned long fourth) __asm__("prctl")
+    __attribute__((visibility("default"), weak, alias("confined_prctl")));
 
 // Opened by dlopen the library is found behind the C library: it would notice nothing, and takes for granted that
 // there are filters.

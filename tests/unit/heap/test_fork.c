@@ -245,7 +245,7 @@ static uint32_t slept_us;
 // The library's sleep among its calls: where time flies it is over at once.
 long syscall(long number, ...) {
     static long (*next)(long number, ...);
-    long arguments[6];
+    long arguments[5]; // in registers, whether they are given or not; no call of ours needs the sixth
     va_list list;
     va_start(list, number);
     for (unsigned i = 0; i < COUNT_OF(arguments); i++)
@@ -258,8 +258,7 @@ long syscall(long number, ...) {
     }
     if (load_relaxed(&next) == NULL)
         store_relaxed(&next, (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"));
-    return load_relaxed(&next)(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4],
-                               arguments[5]);
+    return load_relaxed(&next)(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4]);
 }
 
 static struct heap *stuck; // whose thread does not come out

@@ -226,7 +226,8 @@ static void a_thread_may_decide_and_ask_without_a_heap(void **state) {
 static void go_on_without_a_heap(void *turn) {
     if ((uintptr_t)turn == DESTRUCTOR_ROUNDS)
         obey_for_ever(NULL);
-    pthread_setspecific(late_key, (void *)((uintptr_t)turn + 1));
+    else
+        pthread_setspecific(late_key, (void *)((uintptr_t)turn + 1));
 }
 
 static void fork_while_one_decides_without_a_heap(void *unused) {

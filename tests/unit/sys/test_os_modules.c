@@ -62,11 +62,11 @@ static void what_was_loaded_later_is_not_sure_once_something_was_unloaded(void *
     uintptr_t base;
     (void)state;
     os_note_modules();
-    void *first = dlopen("libm.so.6", RTLD_NOW), *second = dlopen("libresolv.so.2", RTLD_NOW);
+    void *first = dlopen("libBrokenLocale.so.1", RTLD_NOW), *second = dlopen("libresolv.so.2", RTLD_NOW);
     assert_true(first != NULL && second != NULL);
-    uintptr_t later = (uintptr_t)dlsym(first, "cos");
+    uintptr_t later = (uintptr_t)dlsym(first, "__ctype_get_mb_cur_max");
     assert_true(os_find_module_of(later, name, sizeof name, &base));
-    assert_string_equal(name, "libm.so.6");
+    assert_string_equal(name, "libBrokenLocale.so.1");
     dlclose(second);
     assert_false(os_find_module_of(later, name, sizeof name, &base));
     assert_true(os_find_module_of((uintptr_t)gnu_get_libc_version, name, sizeof name, &base)); // it was there before
