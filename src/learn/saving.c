@@ -38,8 +38,12 @@ static void note_process(struct policy *policy) {
     file_name_program(policy);
     policy->runs = !saving.has_run;
     policy->seconds = seconds - saving.seconds;
+}
+
+// The file has it now.
+static void count_as_saved(const struct policy *policy) {
     saving.has_run = true;
-    saving.seconds = seconds;
+    saving.seconds += policy->seconds;
 }
 
 static bool may_save(int *error) {
@@ -61,6 +65,8 @@ static int save(enum learn_notes when, bool names) {
             rules_add_noted(&saving.policy);
         file_write(&saving.policy);
         error = file_error();
+        if (error == 0)
+            count_as_saved(&saving.policy);
         if (when == LEARN_NOTES_AT_END && !learn_is_childs())
             file_say_not_written(&saving.policy);
     }

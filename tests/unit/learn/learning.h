@@ -61,4 +61,10 @@ UNUSED static void ask(void) {
     heap_leave(heap);
 }
 
+// A look is due after some time, whatever the machine does in it.
+UNUSED static void work_until_looked_at(void) {
+    for (ask(); told.looks == 0; ask())
+        work(20000);
+}
+
 #endif

@@ -354,12 +354,6 @@ static void become_a_child(void) {
     heap_fork_child();
 }
 
-// A look is due after some time, whatever the machine does in it.
-static void work_until_looked_at(void) {
-    for (ask(); told.looks == 0; ask())
-        work(20000);
-}
-
 static void begin_anew(void *unused) {
     (void)unused;
     name_file();

@@ -11,12 +11,6 @@
 #include "learn/saving.h"
 #include "unit/learn/learning.h"
 
-// A look is due after some time, whatever the machine does in it.
-static void work_until_looked_at(void) {
-    for (ask(); told.looks == 0; ask())
-        work(20000);
-}
-
 static void start_learning(void) {
     name_file();
     start_with("learning", "none");
@@ -96,6 +90,8 @@ static void save_into_anothers(void *unused) {
     fputs("hakmem-policy 1\nprogram other\nseconds 5\nend\n", file);
     fclose(file);
     MUST(learn_save() == EEXIST && learn_save() == EEXIST);
+    remove_file();
+    MUST(learn_save() == 0 && runs_in_file() == 1); // what was not written is not in it yet
     remove_file();
 }
 
