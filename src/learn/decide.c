@@ -313,14 +313,11 @@ static bool decide_classes(const struct observation *seen) {
     return adopted;
 }
 
-void decide_fade_sizes(void) {
+void decide_fade_sizes(uint64_t seen) {
     static uint64_t seen_when_faded;
-    uint64_t all = 0;
-    for (unsigned i = 0; i < SIZES_KINDS; i++)
-        all += load_relaxed(&sizes_by_kind[i]);
-    if (all - seen_when_faded <= SIZES_FADE_SEEN)
+    if (seen - seen_when_faded <= SIZES_FADE_SEEN)
         return;
-    seen_when_faded = all;
+    seen_when_faded = seen;
     sizes_fade();
     lives_fade();
 }

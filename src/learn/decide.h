@@ -34,9 +34,9 @@ INTERNAL void decide_hold(const struct observation *seen);
 INTERNAL bool decide_lets_idle_go(void);
 // LEARN begins anew.
 INTERNAL void decide_anew(void);
-// At every look: what windows have seen of sizes long ago counts less, so that counts do not overflow, and a phase that
-// begins does not begin with another one's.
-INTERNAL void decide_fade_sizes(void);
+// At every look, of so many requests seen so far: what windows have seen of sizes long ago counts less, so that counts
+// do not overflow, and a phase that begins does not begin with another one's.
+INTERNAL void decide_fade_sizes(uint64_t seen);
 // What was decided since is worse than this, and gone.
 INTERNAL void decide_give_up(const struct snapshot *before);
 // Brings `learned` up to date, for its file, and notes site rules (rules_add_noted); `decided` is what the next run is

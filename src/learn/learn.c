@@ -244,7 +244,7 @@ static void look(uint64_t began_ns, bool is_helpers) {
     }
     if (cycle_is_frozen())
         decide_hold(&learner.seen);
-    decide_fade_sizes();
+    decide_fade_sizes(count_seen());
     if (!learner.is_endless && cycle_is_due(began_ns))
         step_cycle(began_ns);
     put_in_force(cycle_shown());

@@ -112,7 +112,7 @@ static void see_much(void *unused) {
     shared_add(&lives_kept[sizes_entry(1104)], 101u);
     ask_for(1040, SIZES_FADE_SEEN + 1, 0);
     step_later(10 * MS_NS);
-    decide_fade_sizes();
+    decide_fade_sizes(SIZES_FADE_SEEN + 1);
     MUST(sizes_seen[sizes_entry(1040)] == SIZES_FADE_SEEN / 2 && lives_kept[sizes_entry(1104)] == 50);
 }
 
