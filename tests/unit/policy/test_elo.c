@@ -101,6 +101,25 @@ static void a_trend_favours_nobody(void **state) {
     assert_int_equal(elo.champion, 1);
 }
 
+// Not only in all: with two challengers each would have the same place in every game.
+static void each_challenger_comes_first_by_turns(void **state) {
+    enum { ALL = 3, GAMES = 300 };
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        unsigned games[ALL] = {0}, first[ALL] = {0};
+        struct elo elo;
+        elo_start(&elo, ALL, 1, seed);
+        for (unsigned i = 0; i < GAMES; i++) {
+            games[elo.challenger]++;
+            first[elo.challenger] += elo.challenger_first;
+            elo_note(&elo, 100);
+            elo_note(&elo, 100);
+        }
+        for (unsigned arm = 0; arm < ALL; arm++)
+            assert_in_range(2 * first[arm] + 8, games[arm], games[arm] + 16); // half of them, but for a few
+    }
+}
+
 static void a_game_is_a_pair_of_windows(void **state) {
     struct elo elo;
     (void)state;
@@ -137,6 +156,7 @@ int main(void) {
         cmocka_unit_test(every_arm_plays_and_ratings_move),
         cmocka_unit_test(the_weaker_half_is_out_but_never_the_default),
         cmocka_unit_test(a_trend_favours_nobody),
+        cmocka_unit_test(each_challenger_comes_first_by_turns),
         cmocka_unit_test(a_game_is_a_pair_of_windows),
         cmocka_unit_test(a_pair_that_is_broken_off_begins_anew),
     };
