@@ -41,6 +41,8 @@ static void *take_big(size_t bytes, size_t align, uintptr_t site, bool *zeroed) 
     void *block = big_take(bytes, align, site, zeroed, kept);
     if (UNLIKELY(block == NULL) && heap_trim(0))
         block = big_take(bytes, align, site, zeroed, kept);
+    if (heap != NULL && block != NULL && *zeroed)
+        heap_pay_for_growth(heap);
     heap_leave(heap);
     learn_look(0);
     helper_look();

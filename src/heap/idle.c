@@ -74,6 +74,26 @@ static void heap_look_at(struct heap *heap, unsigned class_index) {
     own->idle_blocks = (uint8_t)heap_stack_blocks(heap, class_index);
 }
 
+// What large blocks' stacks hold: of small ones they hold hardly anything.
+static size_t heap_stacked_bytes(const struct heap *heap) {
+    size_t bytes = 0;
+    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++)
+        if (class_is_large(i))
+            bytes += heap_stack_blocks(heap, i) * class_bytes(i);
+    return bytes;
+}
+
+void heap_pay_for_growth(struct heap *heap) {
+    if (LIKELY(heap->granted_bytes <= STACK_THREAD_BYTES))
+        return;
+    heap_show_tops(heap);
+    bool pays = heap_stacked_bytes(heap) > STACK_THREAD_BYTES;
+    for (unsigned i = CLASS_FIRST; pays && i < CLASS_END; i++)
+        if (class_is_large(i) && heap_stack_blocks(heap, i) > 0)
+            heap_flush(heap, i, 0);
+    heap_hide_tops(heap);
+}
+
 void heap_look_around(struct heap *heap, unsigned busy_class) {
     uint32_t trim_turn = load_relaxed(&heap_trim_turn);
     if (UNLIKELY(heap->trim_turn != trim_turn)) {

@@ -11,7 +11,8 @@
 // N3. Growth pays with what is retained: where clean slices are taken although others are retained (they don't fit, or
 //     lie in a higher group), as much of those is purged, down to the allowance (what it earned: what it began with is
 //     not for a new height). So a program in a new phase, or an array that doubles, does not stand beside what it left
-//     behind. For what slices don't pay cached big blocks go: each once half of it is owed.
+//     behind. For what slices don't pay cached big blocks go: each once half of it is owed. So do large blocks in deep
+//     stacks (heap_pay_for_growth).
 // N4. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's): what is
 //     retained goes first. Above the hard one nothing is handed out.
 //

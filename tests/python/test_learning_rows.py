@@ -1,5 +1,6 @@
 """What the rows of hakmem bench policy run, told by commands and environments that are made up."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ def test_rows_where_memory_is_dear_say_so_to_every_arm(ran, tmp_path):
     prices = {row.name: environment.get("HAKMEM_MEMORY_PRICE") for row, environment in ran}
     assert prices == {"memory/idle/500ms/dear": "1000000", "memory/threads/64t/dear": "100000000"}
     assert all(environment["HAKMEM_MODE"] == "learning" for _, environment in ran)
+
+
+def test_sites_are_learned_as_their_rows_say_where_something_is_learned_at_all(ran, tmp_path):
+    by_name = {task.name: task for task in rows.all_tasks([1], [], False)}
+    for name in ("sites", "sites/rules", "sites/research"):
+        by_name[f"adversarial/{name}"].run(SUBJECT, tmp_path, 0)
+    by_name["adversarial/sites/rules"].run(replace(SUBJECT, environment={}), tmp_path, 0)
+    by_name["adversarial/sites/research"].run(replace(SUBJECT, environment={}), tmp_path, 0)
+    how = [(environment.get("HAKMEM_MODE"), environment.get("HAKMEM_LEARN_PARTS")) for _, environment in ran]
+    assert how == [("learning", None), ("learning", "default+sites"), ("research", None), (None, None), (None, None)]
 
 
 def test_mode_research_gets_runs_that_are_twelve_times_as_long(ran, tmp_path):

@@ -111,16 +111,18 @@ def _adversarial() -> list[Row]:
         return _row(f"adversarial/{name}", "adversary", kind, pieces, "{operations}", "{place}", operations=operations)
     switches = [row(f"switch/{10 * pieces}ms", "switch", pieces, all_pieces)
                 for pieces, all_pieces in ((1, 200), (5, 300), (20, 400), (50, 600))]
-    return [*switches, row("burst", "burst", 10, 300), row("sites", "sites", 10, 200), row(_SITES_RULED, "sites", 10, 200)]
+    sites = [row(name, "sites", 10, 200) for name in ("sites", *_HOW_SITES_LEARN)]
+    return [*switches, row("burst", "burst", 10, 300), *sites]
 
 
-# Rules for call sites are learned in mode research alone.
-_SITES_RULED = "sites/research"
+# Rules for call sites are learned on request, beside what is learned anyhow, or in mode research beside all that there is.
+_HOW_SITES_LEARN = {"sites/rules": {"HAKMEM_LEARN_PARTS": "default+sites"}, "sites/research": {"HAKMEM_MODE": "research"}}
 
 
-def _mode(row: Row, environment: dict[str, str]) -> dict[str, str]:
-    learns = environment.get("HAKMEM_MODE") == "learning"
-    return environment | {"HAKMEM_MODE": "research"} if learns and row.name.endswith(_SITES_RULED) else environment
+def _how_it_learns(row: Row, environment: dict[str, str]) -> dict[str, str]:
+    if environment.get("HAKMEM_MODE") != "learning" or "HAKMEM_LEARN_PARTS" in environment:
+        return environment
+    return environment | _HOW_SITES_LEARN.get(row.name.partition("/")[2], {})
 
 
 def _task_of(row: Row, group: str, quick: bool, first_place: int) -> Task:
@@ -132,7 +134,7 @@ def _task_of(row: Row, group: str, quick: bool, first_place: int) -> Task:
 
     def run(allocator: Allocator, _: Path, turn: int, times: int = 1) -> Run:
         its = replace(short, operations=times * short.operations, place=first_place + turn)
-        return runner.run(its, replace(allocator, environment=options | _mode(its, allocator.environment)), False)
+        return runner.run(its, replace(allocator, environment=options | _how_it_learns(its, allocator.environment)), False)
 
     def moved(policy: str, learned: int, turn: int) -> str:
         return call_sites.moved(row.workload, policy, first_place + learned, first_place + turn)

@@ -324,6 +324,36 @@ static void blocks_above_the_classes_let_idle_stacks_go(void **state) {
     assert_in_range(stacked, 100000, at_first);
 }
 
+// N3. Blocks of a phase that is over, in a stack deep enough for all of them, when the next phase takes memory anew.
+static void grow_beside_a_full_stack(void *context) {
+    void *blocks[64];
+    unsigned class_index = class_of(512 * KIB);
+    (void)context;
+    DECIDE(thread_bytes, COUNT_OF(blocks) * class_bytes(class_index));
+    for (size_t i = 0; i < COUNT_OF(blocks); i++)
+        blocks[i] = call_malloc(512 * KIB);
+    struct heap *heap = heap_mine();
+    heap_flush(heap, class_index, 0);
+    heap_set_depth(heap, class_index, COUNT_OF(blocks));
+    for (size_t i = 0; i < COUNT_OF(blocks); i++)
+        call_free(blocks[i]);
+    MUST(heap_stack_blocks(heap, class_index) == COUNT_OF(blocks));
+    void *block = call_malloc(40 * MIB);
+    MUST(block != NULL && heap_stack_blocks(heap, class_index) == 0);
+    call_free(block);
+    for (size_t i = 0; i < COUNT_OF(blocks); i++)
+        blocks[i] = call_malloc(512 * KIB);
+    for (size_t i = 0; i < COUNT_OF(blocks); i++)
+        call_free(blocks[i]);
+    MUST(call_malloc(40 * MIB) != NULL); // nothing was taken anew
+    MUST(heap_stack_blocks(heap, class_index) > COUNT_OF(blocks) / 2);
+}
+
+static void growth_takes_what_deep_stacks_hold(void **state) {
+    (void)state;
+    child_must_succeed(grow_beside_a_full_stack, NULL);
+}
+
 static void *take_big_block(void) {
     return call_malloc(10 * MIB);
 }
@@ -387,6 +417,7 @@ int main(void) {
         cmocka_unit_test(freeing_what_is_no_block_is_a_fault_of_its_kind),
         cmocka_unit_test(a_misplaced_pointer_into_a_slab_is_seen_when_the_stack_is_emptied),
         cmocka_unit_test(resizing_what_is_no_block_is_a_fault_of_its_kind),
+        cmocka_unit_test(growth_takes_what_deep_stacks_hold),
         cmocka_unit_test(big_blocks_that_nobody_takes_go_back),
     };
     int failed = cmocka_run_group_tests_name("calls under a limit", before_start, NULL, NULL);

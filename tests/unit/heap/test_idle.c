@@ -133,6 +133,42 @@ static void a_thread_that_frees_for_another_keeps_its_stacks(void **state) {
     threads_run(2, allocate_or_free);
 }
 
+// So many blocks of a large class in a stack that is four times as deep as by default; what is left of them after
+// growth.
+static unsigned left_after_growth(unsigned class_index, unsigned held) {
+    MUST(heap_process_start());
+    DECIDE(thread_bytes, 4 * STACK_THREAD_BYTES);
+    unsigned most = 4 * STACK_THREAD_BYTES / (unsigned)class_bytes(class_index);
+    allocate_many(class_index, blocks, most);
+    heap_flush(heap_mine(), class_index, 0);
+    heap_set_depth(heap_mine(), class_index, most);
+    release_many(blocks, held);
+    MUST(heap_mine()->granted_bytes > STACK_THREAD_BYTES && heap_stack_blocks(heap_mine(), class_index) == held);
+    heap_pay_for_growth(heap_mine());
+    unsigned left = heap_stack_blocks(heap_mine(), class_index);
+    release_many(blocks + held, most - held);
+    MUST(blocks_out(class_index) == 0);
+    return left;
+}
+
+static void pay_with_all(void *context) {
+    unsigned class_index = class_of(512 * KIB);
+    (void)context;
+    MUST(left_after_growth(class_index, STACK_THREAD_BYTES / (unsigned)class_bytes(class_index) + 1) == 0);
+}
+
+static void pay_with_nothing(void *context) {
+    unsigned class_index = class_of(512 * KIB), few = STACK_THREAD_BYTES / (unsigned)class_bytes(class_index);
+    (void)context;
+    MUST(left_after_growth(class_index, few) == few);
+}
+
+static void growth_pays_with_what_deep_stacks_hold(void **state) {
+    (void)state;
+    child_must_succeed(pay_with_all, NULL); // each with decisions of its own
+    child_must_succeed(pay_with_nothing, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leases_are_given_up_by_a_thread_that_only_frees),
@@ -140,6 +176,7 @@ int main(void) {
         cmocka_unit_test(a_thread_that_only_frees_keeps_next_to_nothing),
         cmocka_unit_test(a_thread_that_frees_and_allocates_in_turn_keeps_its_stacks),
         cmocka_unit_test(a_thread_that_frees_for_another_keeps_its_stacks),
+        cmocka_unit_test(growth_pays_with_what_deep_stacks_hold),
     };
     return cmocka_run_group_tests_name("idle", tests, start_heap, NULL);
 }
