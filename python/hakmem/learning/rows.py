@@ -115,8 +115,10 @@ def _adversarial() -> list[Row]:
     return [*switches, row("burst", "burst", 10, 300), *sites]
 
 
-# Rules for call sites are learned on request, beside what is learned anyhow, or in mode research beside all that there is.
-_HOW_SITES_LEARN = {"sites/rules": {"HAKMEM_LEARN_PARTS": "default+sites"}, "sites/research": {"HAKMEM_MODE": "research"}}
+# Rules for call sites are learned in mode research alone: beside what is learned anyhow, and beside all that there is.
+_BESIDE_SITES = "depths+classes+memory+headroom+collapse+mappings+tolerance"
+_HOW_SITES_LEARN = {"sites/rules": {"HAKMEM_MODE": "research", "HAKMEM_LEARN_PARTS": f"{_BESIDE_SITES}+sites"},
+                    "sites/research": {"HAKMEM_MODE": "research"}}
 
 
 def _how_it_learns(row: Row, environment: dict[str, str]) -> dict[str, str]:
