@@ -158,8 +158,8 @@ INTERNAL void heap_unlease(struct slab **lease);
 // one that did not move since the last look is flushed by half. Obeys malloc_trim.
 INTERNAL void heap_look_around(struct heap *heap, unsigned busy_class);
 // N3. The thread took memory anew for a block above the classes: what its stacks hold of large blocks goes home, if
-// that is more than by default. A program in a new phase does not stand beside what deep stacks have kept of the last
-// one.
+// that is more than the stacks of a program with one thread may hold by default (STACK_THREAD_BYTES). A program in a
+// new phase does not stand beside what deep stacks have kept of the last one.
 INTERNAL void heap_pay_for_growth(struct heap *heap);
 // Other threads may have this class's blocks: not the largest, a few of which are much memory, nor small ones of a
 // thread that keeps them to itself (class_is_held).

@@ -89,7 +89,7 @@ void heap_pay_for_growth(struct heap *heap) {
     heap_show_tops(heap);
     bool pays = heap_stacked_bytes(heap) > STACK_THREAD_BYTES;
     for (unsigned i = CLASS_FIRST; pays && i < CLASS_END; i++)
-        if (class_is_large(i) && heap_stack_blocks(heap, i) > 0)
+        if (class_is_large(i))
             heap_flush(heap, i, 0);
     heap_hide_tops(heap);
 }
