@@ -278,7 +278,7 @@ a page costs is measured where the program runs, now and then (`learn/probe.h`):
 | **W_MAX**: which fixed classes there are, in the next run | those close where next larger ones would save more part-used slabs and stacks than rounding costs, that memory is worth 2 % of the time at the option `memory_price`, which at its default takes some 160 MiB a thread, and no size has a class of its own; where classes are closed, by the sizes that are seen in their place, so that it is taken back where it gains no more | `policy/tolerance.h` |
 | mode `research`: `big_threshold`, `fifo_least`, `prefault`, `huge_pages` | by tournaments of values (ELO), one decision after the other, while the program does what it is about; a game is won by the value with which the whole process takes less processor time, and idle memory, for each byte that it asks for, once the value has settled | `learn/tournament.h`, `policy/elo.h` |
 
-The option `learn_parts` names those that are at work, so that what each gains can be measured alone. `tournaments` and `sites` play in mode `research` alone, whatever it names. Huge pages from the first on are learned in mode
+The option `learn_parts` names those that are at work, so that what each gains can be measured alone. `tournaments` and `sites` play in mode `research` alone: named in another one they get a line and do nothing. Huge pages from the first on are learned in mode
 `research`, or with `learn_parts=default+huge`: they gain 3 % in one program, cost as much or more in others, and nothing the learner sees tells them apart
 ([decision 34](decisions/0034-huge-pages-are-not-learned.md)). Those of what large blocks have touched cost no memory ([decision 40](decisions/0040-huge-pages-for-what-large-blocks-have-touched.md)).
 

@@ -16,11 +16,20 @@ static const char *const part_names[PART_COUNT] = {
 
 static bool part_is_off[PART_COUNT];
 
+static bool is_of_research(unsigned part) { // decide.h, DECIDE_ALL
+    return part == PART_tournaments || part == PART_sites;
+}
+
+static void begin_line(struct report *report) {
+    report_to_descriptor(report, 2);
+    report_text(report, "hakmem: option learn_parts: ");
+}
+
 static void say_no_part(const char *name, size_t length) {
     char letter[2] = {0, 0};
     struct report report;
-    report_to_descriptor(&report, 2);
-    report_text(&report, "hakmem: option learn_parts: there is no part '");
+    begin_line(&report);
+    report_text(&report, "there is no part '");
     for (size_t i = 0; i < length; i++) {
         letter[0] = (unsigned char)name[i] < ' ' ? '?' : name[i];
         report_text(&report, letter);
@@ -31,6 +40,14 @@ static void say_no_part(const char *name, size_t length) {
         report_text(&report, part_names[i]);
     }
     report_text(&report, "; several are joined by +\n");
+    report_end(&report);
+}
+
+static void say_of_research(unsigned part) {
+    struct report report;
+    begin_line(&report);
+    report_text(&report, part_names[part]);
+    report_text(&report, " does nothing here: it plays in mode=research alone\n");
     report_end(&report);
 }
 
@@ -48,6 +65,8 @@ static void add_named(const char *name, size_t length) {
     unsigned part = 0;
     while (part < PART_COUNT && !is_named(part_names[part], name, length))
         part++;
+    if (part < PART_COUNT && is_of_research(part) && options.mode != OPTION_MODE_RESEARCH)
+        say_of_research(part);
     if (part < PART_COUNT)
         part_is_off[part] = false;
     else if (is_named(BY_DEFAULT, name, length))

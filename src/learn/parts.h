@@ -18,7 +18,7 @@ enum part {
 };
 
 // Reads the options learn_parts and mode; research has all. A name that is none gets a line that says which there are,
-// and counts for nothing.
+// and counts for nothing; one that is played in research alone gets a line in any other mode.
 INTERNAL void parts_read(void);
 INTERNAL bool part_learns(enum part part);
 

@@ -163,7 +163,8 @@ ALL_LEARNERS = ("depths", "classes", "memory", "headroom", "huge", "collapse", "
 # default.
 PARTS_OFF = {
     "idle": {"HAKMEM_PURGE_DELAY": "0"},
-    **{part: {"HAKMEM_LEARN_PARTS": "+".join(one for one in ALL_LEARNERS if one not in (own, *_OFF_BY_DEFAULT.values()))}
+    **{part: {"HAKMEM_LEARN_PARTS": "+".join(
+        one for one in ALL_LEARNERS if one not in (own, *_OFF_BY_DEFAULT.values(), *_RESEARCHERS.values()))}
        for part, own in _LEARNERS.items()},
 }
 # And what lets one be learned that is off by default.

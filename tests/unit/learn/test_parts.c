@@ -56,17 +56,30 @@ static void one_is_added_to_those_by_default(void **state) {
 
 static void each_can_be_named_alone(void **state) {
     (void)state;
+    options.mode = OPTION_MODE_RESEARCH;
 #define NAME_ALONE(name)                       \
     assert_string_equal(read_list(#name), ""); \
     assert_int_equal(at_work(), BIT(name));
     PARTS(NAME_ALONE)
 #undef NAME_ALONE
+    options.mode = OPTION_MODE_LEARNING;
+}
+
+static void what_research_alone_plays_gets_a_line_in_another_mode(void **state) {
+    (void)state;
+    assert_string_equal(read_list("default+sites"),
+                        "hakmem: option learn_parts: sites does nothing here: it plays in mode=research alone\n");
+    assert_int_equal(at_work(), BY_DEFAULT);
+    assert_int_equal(lines_in(read_list("tournaments+depths+sites")), 2);
+    options.mode = OPTION_MODE_RESEARCH;
+    assert_string_equal(read_list("tournaments+depths+sites"), "");
+    options.mode = OPTION_MODE_LEARNING;
 }
 
 static void several_are_joined(void **state) {
     (void)state;
-    assert_string_equal(read_list("depths+sites+headroom"), "");
-    assert_int_equal(at_work(), BIT(depths) | BIT(sites) | BIT(headroom));
+    assert_string_equal(read_list("depths+memory+headroom"), "");
+    assert_int_equal(at_work(), BIT(depths) | BIT(memory) | BIT(headroom));
     assert_string_equal(read_list("huge+huge+"), "");
     assert_int_equal(at_work(), BIT(huge));
     read_list("");
@@ -105,6 +118,7 @@ int main(void) {
         cmocka_unit_test(research_has_all),
         cmocka_unit_test(one_is_added_to_those_by_default),
         cmocka_unit_test(each_can_be_named_alone),
+        cmocka_unit_test(what_research_alone_plays_gets_a_line_in_another_mode),
         cmocka_unit_test(several_are_joined),
         cmocka_unit_test(a_name_that_is_none_gets_a_line_and_counts_for_nothing),
         cmocka_unit_test(names_are_whole),
