@@ -187,8 +187,10 @@
 #define SPARSE_MOSTLY_SHARE 4
 #define SPARSE_LOOK_SLABS 32
 // Between two visits to what threads hold (heap/visit.h): what was not used for so long is idle. A visit of a few
-// threads takes some tens of microseconds.
+// threads takes some tens of microseconds. And so long for each thread: Linux lets a thread run for 3 to 6 ms where
+// others wait, and they may all wait for the same processor.
 #define VISIT_NS (100 * MS_NS / LEARN_HASTE)
+#define VISIT_THREAD_NS (8 * MS_NS / LEARN_HASTE)
 
 // --- Huge pages -----------------------------------------------------------------------------------------------------
 // Of a smaller heap a huge page would be much: this and more in use makes it at most an eighth.

@@ -42,7 +42,7 @@ struct heap_class {
     uint8_t batch;           // blocks of the next refill
     uint8_t flush_streak;    // flushes since the last refill
     uint8_t idle_blocks;     // blocks in the stack when last looked at
-    uint8_t visit_blocks;    // and when last visited, while idle
+    uint8_t visit_blocks;    // and when last visited
     bool is_cut;             // a visitor took the lower part of the stack; see heap_mend_stack
     bool passes_on;          // of a held class: this thread frees many blocks of others
     bool fresh_drained;      // `fresh` was searched and this thread has put nothing back since

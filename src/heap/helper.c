@@ -75,8 +75,8 @@ static uint64_t purged_bytes(void) {
 
 // What threads hold and do not use, now and then.
 static void visit_if_due(void) {
-    uint64_t now = os_now_ns();
-    if (now - visited_ns < VISIT_NS)
+    uint64_t now = os_now_ns(), all_threads_ns = load_relaxed(&registry.threads) * (uint64_t)VISIT_THREAD_NS;
+    if (now - visited_ns < VISIT_NS || now - visited_ns < all_threads_ns)
         return;
     visited_ns = now;
     visit_idle();

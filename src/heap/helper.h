@@ -12,7 +12,7 @@
 //     (policy/rises.h, by the highest and the lowest of each delay). While there is a helper that does it, where no
 //     thread comes by to look as well; else who looks. How many delays it takes is found by what comes back
 //     (retention_idle). Both are known under idle_is_busy. What threads hold and do not use goes first (heap/visit.h),
-//     at most once in VISIT_NS.
+//     at most once in VISIT_NS, and in VISIT_THREAD_NS for each thread.
 // J6. Where it is there, the learner looks through it as well, so that a program is seen whose threads pass by no cold
 //     path: each time that it wakes up, inside the gate and without locks.
 #ifndef HEAP_HELPER_H

@@ -30,7 +30,8 @@ static struct {
 static bool was_busy[CLASS_END]; // at the last visit, some thread's class; by the visitor
 
 struct visit {
-    struct list *next; // heap to go on with
+    struct list *next;   // heap to go on with
+    unsigned next_class; // of that one: none is looked at twice
     bool takes_stacks;
     bool is_whole; // no thread was inside
     bool is_busy[CLASS_END];
@@ -56,12 +57,19 @@ static unsigned lift_blocks(void **bottom, unsigned count, void **blocks) {
     return count;
 }
 
+// V2. Its thread may use the stack meanwhile, also in a sampling window.
+static bool has_lain_idle(struct heap *heap, unsigned class_index) {
+    struct heap_class *own = &heap->classes[class_index];
+    uint8_t blocks = (uint8_t)heap_stack_blocks(heap, class_index);
+    bool is_as_before = blocks == own->visit_blocks;
+    own->visit_blocks = blocks;
+    return is_as_before && heap->turn - own->last_turn >= heap->turn - heap->visit_turn;
+}
+
 // Its thread may use the stack meanwhile.
 static void lift_stack(struct heap *heap, unsigned class_index) {
-    struct heap_class *own = &heap->classes[class_index];
-    unsigned blocks = heap_stack_blocks(heap, class_index), before = own->visit_blocks;
-    own->visit_blocks = (uint8_t)blocks;
-    if (blocks != before || blocks < VISIT_LEAST_BLOCKS) // V2
+    unsigned blocks = heap_stack_blocks(heap, class_index);
+    if (blocks < VISIT_LEAST_BLOCKS)
         return;
     struct lifted *stack = &lifted.stacks[lifted.count];
     *stack = (struct lifted){.heap = heap, .class_index = class_index};
@@ -71,17 +79,16 @@ static void lift_stack(struct heap *heap, unsigned class_index) {
 
 // False: there is no room for more.
 static bool take_idle(struct visit *visit, struct heap *heap) {
-    uint32_t since = heap->turn - heap->visit_turn;
     bool takes_stacks = visit->takes_stacks && heap != thread_stacks.heap && !heap_is_sampling(heap);
-    for (unsigned i = CLASS_FIRST; i < CLASS_END; i++) {
+    for (unsigned i = visit->next_class; i < CLASS_END; i++) {
         struct heap_class *own = &heap->classes[i];
-        if (heap->turn - own->last_turn < since) { // V2
-            own->visit_blocks = 0;
+        visit->next_class = i;
+        if (visit->count + 2 > VISIT_LEASES || (takes_stacks && lifted.count == VISIT_STACKS))
+            return false;
+        if (!has_lain_idle(heap, i)) {
             visit->is_busy[i] = true;
             continue;
         }
-        if (visit->count + 2 > VISIT_LEASES || (takes_stacks && lifted.count == VISIT_STACKS))
-            return false;
         take_lease(visit, &own->slab);
         take_lease(visit, &own->fresh);
         if (takes_stacks)
@@ -101,6 +108,7 @@ static void take_from_heaps(struct visit *visit) {
             visit->is_whole = false;
         else if (!take_idle(visit, heap))
             return;
+        visit->next_class = CLASS_FIRST;
     }
 }
 
@@ -117,6 +125,7 @@ static bool take_lifted(const struct lifted *stack) {
     heap->granted_bytes -= stack->count * class_bytes(stack->class_index);
     store_relaxed(&own->depth, (uint8_t)depth);                    // read by others as a hint
     own->batch = own->batch > depth ? (uint8_t)depth : own->batch; // H4
+    own->visit_blocks -= (uint8_t)stack->count;
     own->is_cut = true;
     count_add(&own->counters.flushes, 1);
     count_add(&own->counters.flushed_blocks, stack->count);
@@ -156,8 +165,9 @@ static void trim_idle_classes(const struct visit *visit) {
 }
 
 void visit_idle(void) {
-    struct visit visit = {.next = registry.all.next, .is_whole = true}; // the list only grows
-    bool may_take = !os_is_confined() && os_barrier();                  // the first one of a process takes longer
+    // The list only grows.
+    struct visit visit = {.next = registry.all.next, .next_class = CLASS_FIRST, .is_whole = true};
+    bool may_take = !os_is_confined() && os_barrier(); // the first one of a process takes longer
     while (visit.next != &registry.all) {
         if (!heap_try_begin_stop())
             return;

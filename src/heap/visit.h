@@ -11,7 +11,7 @@
 // in
 //     again: no system call but the barrier keeps the thread out.
 // V2. Idle is a class that its thread neither refilled nor flushed since the last visit, and whose stack holds as many
-//     blocks as then.
+//     blocks as then. Between two visits each thread must have had a processor: one that waits for it is not idle.
 // V3. All blocks but the newest are replaced by NULL, each by a swap: what the thread meanwhile pushed over a block
 // that
 //     it had popped stays. Then comes a barrier on all processors: what a thread loads from then on is the NULL, hence

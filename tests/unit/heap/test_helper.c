@@ -157,6 +157,38 @@ static void come_and_go(void) {
     MUST(retained() > 32 * MIB);
 }
 
+// Whether who looks visits threads by now; what they did is new to a visit.
+static bool is_visited(void) {
+    struct heap *heap = heap_mine();
+    allocate_many(class_of(BLOCK_BYTES), blocks, BLOCKS);
+    release_many(blocks, BLOCKS);
+    MUST(heap->visit_turn != heap->turn);
+    for (unsigned i = 0; i < 4; i++) // of several delays one may be that in which idle memory goes
+        helper_let_idle_go();
+    return heap->visit_turn == heap->turn;
+}
+
+// Those that wait for a processor must have had one since the last visit.
+static void visit_more_seldom(void *context) {
+    (void)context;
+    MUST(heap_mine() != NULL);
+    const struct helper_idle wanted = {.delay = DELAY_MS};
+    helper_want_idle(&wanted);
+    struct heap *heap = heap_enter();
+    MUST(is_visited()); // the first time
+    os_sleep(VISIT_NS / 1000);
+    store_relaxed(&registry.threads, 1000000000u);
+    MUST(!is_visited());
+    store_relaxed(&registry.threads, 1u);
+    MUST(is_visited());
+    heap_leave(heap);
+}
+
+static void of_many_threads_each_has_time_to_run_between_visits(void **state) {
+    (void)state;
+    child_must_succeed(visit_more_seldom, NULL);
+}
+
 // Twice, with a delay between, by who looks: the first time it has not lain idle yet. Used meanwhile, it stays.
 static void let_go(void *context) {
     (void)context;
@@ -347,6 +379,7 @@ int main(void) {
         cmocka_unit_test(what_is_used_stays),
         cmocka_unit_test(the_learner_looks_through_it),
         cmocka_unit_test(what_who_looks_says_lies_idle_goes),
+        cmocka_unit_test(of_many_threads_each_has_time_to_run_between_visits),
         cmocka_unit_test(what_came_back_is_waited_for_longer),
         cmocka_unit_test(what_came_again_stays),
         cmocka_unit_test(the_helper_goes_on_where_nobody_looks),

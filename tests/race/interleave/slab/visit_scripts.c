@@ -18,10 +18,7 @@ static void start(void) {
                 world_free(blocks[i]);
         }
     });
-    AS_THREAD(1, {
-        world_visit();
-        world_visit();
-    });
+    AS_THREAD(1, { world_visit(); });
     if (heap_stack_blocks(world_heap(0), CLASS_FOUR) != HELD)
         interleave_fail("thread 0 has %u blocks in its stack", heap_stack_blocks(world_heap(0), CLASS_FOUR));
 }
