@@ -283,6 +283,7 @@
 // than so long: a look at it costs about as much as a slow call, and the clock is wanted in milliseconds.
 #define LEARN_TURNS 32
 #define LEARN_MOST_TURNS 128
+#define LEARN_MOVED_TURNS 8 // and so many between looks at how much is in use, which cost next to nothing
 #define LEARN_CLOCK_NS (LEARN_LEAST_NS / 32)
 #define LEARN_COST_NS 50000 // of a look, before one was timed
 // And no more than this part (1/N) of the time, whatever a look costs.

@@ -130,12 +130,6 @@ static bool begin_first(void) {
     return is_first;
 }
 
-// What a look costs: one that takes longer than those before may just have had to wait for a processor.
-static void note_cost(uint64_t ns) {
-    uint64_t most = learner.cost_ns + learner.cost_ns / 4;
-    learner.cost_ns = ns < most ? ns : most;
-}
-
 // The time of the next look: later the longer nothing has changed, and the more looks cost.
 static uint64_t next_look_after(uint64_t now_ns, uint64_t debt_ns) {
     uint64_t wait = (now_ns - cycle_begin_ns()) / LEARN_GROWTH_SHARE;
@@ -234,8 +228,11 @@ static void look(uint64_t began_ns, bool is_helpers) {
     uint64_t began_thread_ns = os_is_confined() ? 0 : os_thread_ns();
     if (is_another_process())
         begin_child_life(began_ns);
-    if (bits_count(++learner.looks) == 1) // ever more rarely
+    uint64_t probed_ns = 0;
+    if (bits_count(++learner.looks) == 1) { // ever more rarely
         probe_measure();
+        probed_ns = spent_ns(began_ns, began_thread_ns, learn_now_ns());
+    }
     see(began_ns, is_helpers);
     bool soon = false;
     if (cycle_learns() && decide_step(&learner.seen, &soon)) {
@@ -253,7 +250,7 @@ static void look(uint64_t began_ns, bool is_helpers) {
         note_row(at_ns);
     uint64_t now = learn_now_ns();
     uint64_t spent = spent_ns(began_ns, began_thread_ns, now);
-    note_cost(spent);
+    learner.cost_ns = budget_look_ns(learner.cost_ns, spent, probed_ns);
     learner.looks_ns += spent;
     uint64_t debt = budget_debt_ns(learner.looks_ns, busy_ns(now)), early = learner.cost_ns * LEARN_COST_SHARE / 4;
     uint64_t next = soon && debt <= TRYOUT_NS ? now + TRYOUT_NS : next_look_after(now, debt);
@@ -341,13 +338,17 @@ static bool begin_turns(struct heap *heap, uint64_t now_ns) {
     return !is_first;
 }
 
+// Much more or much less is in use than at the last look.
+static bool moves_much(void) {
+    size_t in_use = runs_in_use_bytes();
+    return in_use >= load_relaxed(&next_look_high) || in_use < load_relaxed(&next_look_low);
+}
+
 // Returns whether what lies idle is to go. Taken: what the call took, where it was timed.
 static bool learn_and_look(struct heap *heap, uint64_t now, bool is_timed, uint64_t taken_ns) {
     if (now - heap->window_ns >= SAMPLE_NS)
         now = open_window(heap, now);
-    size_t in_use = runs_in_use_bytes();
-    bool moved = in_use >= load_relaxed(&next_look_high) || in_use < load_relaxed(&next_look_low);
-    bool due = now >= load_relaxed(&next_look_ns) || (moved && now >= load_relaxed(&least_look_ns));
+    bool due = now >= load_relaxed(&next_look_ns) || (moves_much() && now >= load_relaxed(&least_look_ns));
     bool is_idle = false, collapses = collapsing_is_due(now);
     if ((!due && !collapses && !is_timed) || !lock_try(&learn_lock))
         return false;
@@ -365,10 +366,13 @@ static bool learn_and_look(struct heap *heap, uint64_t now, bool is_timed, uint6
 
 void learn_look_slow(uint64_t begin_ns) {
     struct heap *heap = thread_stacks.heap;
-    if (heap == NULL || heap->learn_left-- > 1)
+    if (heap == NULL)
+        return;
+    bool is_time = heap->learn_left-- <= 1;
+    if (!is_time && (heap->learn_left % LEARN_MOVED_TURNS != 0 || !moves_much()))
         return;
     uint64_t now = learn_now_ns(), taken_ns = now - begin_ns;
-    if (!begin_turns(heap, now))
+    if (is_time && !begin_turns(heap, now))
         return;
     heap_enter();
     if (load_relaxed(&learn_is_on) == LEARN_COLLAPSES) {

@@ -6,6 +6,11 @@ uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns) {
     return due_ns > busy_ns ? due_ns - busy_ns : 0;
 }
 
+uint64_t budget_look_ns(uint64_t before_ns, uint64_t took_ns, uint64_t once_ns) {
+    uint64_t most = before_ns + before_ns / 4, again = took_ns - once_ns;
+    return again < most ? again : most;
+}
+
 unsigned budget_turns(unsigned turns, uint64_t took_ns) {
     if (took_ns > LEARN_CLOCK_NS) // it has become slower
         return LEARN_TURNS;

@@ -20,6 +20,9 @@ struct budget {
 // How long to wait for the next look after so much was spent in looks, by a program that was busy for so long: 0 where
 // that is no more than its part.
 INTERNAL uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns);
+// What the next look will cost, ns, after one that took so long, of which so much it did once: one that takes longer
+// than those before may just have had to wait for a processor.
+INTERNAL uint64_t budget_look_ns(uint64_t before_ns, uint64_t took_ns, uint64_t once_ns);
 // How many slow calls a thread goes on without a look at the clock, after so many that took so long.
 INTERNAL unsigned budget_turns(unsigned turns, uint64_t took_ns);
 INTERNAL void budget_start(struct budget *budget);

@@ -147,6 +147,8 @@ static void end_in_mode(void *mode) {
     bool learns = strcmp(mode, "learning") == 0;
     name_file();
     start_with(mode, "none");
+    if (learns)
+        work_until_looked_at();
     work(10000);
     learn_end();
     unsigned runs = runs_in_file();
@@ -393,6 +395,39 @@ static void what_comes_again_between_looks_is_held(void **state) {
     child_must_succeed(see_bursts, NULL);
 }
 
+static void look_slowly(unsigned calls) {
+    for (unsigned i = 0; i < calls; i++)
+        learn_look_slow(0);
+    ask();
+}
+
+// Long before its thread looks at the clock.
+static void see_growth(void *unused) {
+    bool zeroed;
+    (void)unused;
+    start_with("research", "none"); // which learns for ever
+    work_until_looked_at();
+    struct heap *heap = heap_mine();
+    os_sleep(20000); // a look may come again
+    look_slowly(2 * LEARN_MOST_TURNS);
+    os_sleep(20000);
+    uint64_t looks = told.looks;
+    heap->learn_turns = heap->learn_left = LEARN_MOST_TURNS;
+    look_slowly(LEARN_MOVED_TURNS);
+    MUST(told.looks == looks);
+    runs_take((64 * MIB) >> SLICE_SHIFT, 1, &zeroed);
+    look_slowly(LEARN_MOVED_TURNS);
+    MUST(told.looks == looks + 1);
+    MUST(heap->learn_left == LEARN_MOST_TURNS - 2 * LEARN_MOVED_TURNS);
+    look_slowly(LEARN_MOVED_TURNS);
+    MUST(told.looks == looks + 1); // nothing has moved since
+}
+
+static void much_more_in_use_is_looked_at_soon(void **state) {
+    (void)state;
+    child_must_succeed(see_growth, NULL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_modes_learn),
@@ -412,6 +447,7 @@ int main(void) {
         cmocka_unit_test(there_is_no_look_after_the_end),
         cmocka_unit_test(what_lies_idle_goes_but_where_the_user_holds_it),
         cmocka_unit_test(what_comes_again_between_looks_is_held),
+        cmocka_unit_test(much_more_in_use_is_looked_at_soon),
     };
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);
 }

@@ -87,9 +87,20 @@ static void it_learns_what_a_turn_costs(void **state) {
     assert_in_range(budget_now.cost_ns, 5 * MS_NS - MS_NS / 10, 5 * MS_NS);
 }
 
+// So that looks do not come late because an earlier one had more to do, or waited for a processor.
+static void the_next_look_costs_what_the_last_ones_do_each_time(void **state) {
+    (void)state;
+    assert_int_equal(budget_look_ns(50000, 30000, 0), 30000);
+    assert_int_equal(budget_look_ns(50000, 60000, 0), 60000);
+    assert_int_equal(budget_look_ns(50000, 10 * MS_NS, 0), 62500);
+    assert_int_equal(budget_look_ns(50000, 115000, 80000), 35000);
+    assert_int_equal(budget_look_ns(50000, 80000, 80000), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(looks_wait_until_they_are_a_small_part, begin),
+        cmocka_unit_test_setup(the_next_look_costs_what_the_last_ones_do_each_time, begin),
         cmocka_unit_test_setup(the_clock_is_looked_at_as_often_as_it_is_wanted, begin),
         cmocka_unit_test_setup(a_small_heap_needs_none, begin),
         cmocka_unit_test_setup(a_short_program_pays_nothing, begin),
