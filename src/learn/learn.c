@@ -50,10 +50,10 @@ static struct {
 } learner;
 static uint64_t opened_windows; // added by all threads, as the next one
 static uint64_t opened_windows_ns;
-static uint64_t next_look_ns;  // read without the lock, as the next one
-static size_t next_look_high;  // bytes of slices from which on a look is due before that time
-static size_t next_look_low;   // and down to which
-static uint64_t least_look_ns; // but not before this one
+static uint64_t next_look_ns;            // read without the lock, as the next one
+static size_t next_look_high = SIZE_MAX; // bytes of slices from which on a look is due before that time
+static size_t next_look_low;             // and down to which
+static uint64_t least_look_ns;           // but not before this one
 
 static void put_in_force(const struct snapshot *snapshot) {
     learn_publish(snapshot);
