@@ -148,6 +148,7 @@
 #include "learn/tournament.c"
 
 #include "learn/rules.c"
+#include "learn/trials.c"
 
 #include "learn/decide.c"
 

@@ -97,6 +97,7 @@ struct hakmem_stats {
     uint64_t learn_seen_blocks; // requests whose sizes were seen in sampling windows
     uint64_t learn_fault_ns;    // that a page fault takes, with its zeroed page, per 4 KiB
     uint64_t learn_purge_ns;    // and giving 4 KiB back, in a call for 32 pages
+    uint64_t learn_trial_ns;    // that trying settings took beyond what the same work takes without: mode research
 };
 
 // Fills *out up to out->size. Returns 0; -1 with errno EINVAL where out is NULL or its size too small for one field.

@@ -21,6 +21,7 @@ void learning_fill(const struct learn_told *told, struct hakmem_stats *full) {
     full->learn_seen_blocks = told->seen_blocks;
     full->learn_fault_ns = told->page.fault_ns;
     full->learn_purge_ns = told->page.purge_ns;
+    full->learn_trial_ns = told->trial_ns;
 }
 
 // --- Decisions in force ----------------------------------------------------------------------------------------------

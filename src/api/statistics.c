@@ -155,7 +155,7 @@ struct field {
     uint64_t value;
 };
 
-#define FIELDS_MOST 41
+#define FIELDS_MOST 42
 
 static unsigned list_fields(const struct hakmem_stats *full, struct field *fields) {
     const struct field all[] = {
@@ -199,6 +199,7 @@ static unsigned list_fields(const struct hakmem_stats *full, struct field *field
         {"learn_seen_blocks", full->learn_seen_blocks},
         {"learn_fault_ns", full->learn_fault_ns},
         {"learn_purge_ns", full->learn_purge_ns},
+        {"learn_trial_ns", full->learn_trial_ns},
     };
     _Static_assert(COUNT_OF(all) <= FIELDS_MOST, "there is room for all");
     memcpy(fields, all, sizeof all);

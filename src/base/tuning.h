@@ -347,6 +347,14 @@
 #define TRYOUT_LONG_WINDOWS 3
 #define TRYOUT_SETTLED_PERCENT 80
 #define TRYOUT_SETTLING_WINDOWS 8
+// All that trying has cost is at most this part (1/N) of the processor time, but for the turn under way; the next one
+// is taken to cost what the last one did, and a window at least. Nothing is tried before the program was busy for so
+// long: until then it hardly has what it will hold. Memory in use and free together may be this part (1/N) more
+// meanwhile than ever before, and no more until so many windows after.
+#define TRYOUT_BUSY_SHARE 100
+#define TRYOUT_FIRST_NS (2 * SECOND_NS / LEARN_HASTE)
+#define TRYOUT_MEMORY_SHARE 32
+#define TRYOUT_COOLING_WINDOWS 4
 // Site rules by UCB1: by how much an arm must be better, and how surely: noise alone is that rarely. After how many
 // plays it is over, some ten seconds of windows; and the rest then, for what was found out to pay for the search.
 #define UCB_GAIN_PERCENT 3

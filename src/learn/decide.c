@@ -11,6 +11,7 @@
 #include "learn/publish.h"
 #include "learn/rules.h"
 #include "learn/tournament.h"
+#include "learn/trials.h"
 #include "policy/classes.h"
 #include "policy/depths.h"
 #include "policy/headroom.h"
@@ -100,8 +101,7 @@ void decide_begin_life(uint64_t now_ns) {
     next_depths_begin_life();
     forget_looks();
     next_run_begin_life();
-    tournament_break_off();
-    rules_begin_life();
+    trials_begin_life(&decided);
 }
 
 void decide_take_sites(void) {
@@ -151,7 +151,7 @@ void decide_hold(const struct observation *seen) {
         .retained_bytes = seen->retained_bytes,
         .highest_retained_bytes = seen->highest_retained_bytes,
         .allowance_bytes = seen->allowance_bytes,
-        .refaulted_bytes = seen->refaulted_bytes,
+        .refaulted_bytes = seen->refaulted_bytes - trials_refaulted_bytes(),
         .worth_ns = worth_ns,
         .hold_ns = retention_hold_ns(worth_ns),
         .due_ns = seen->due_ns,
@@ -160,7 +160,8 @@ void decide_hold(const struct observation *seen) {
         .is_helpers = seen->is_helpers,
     };
     struct retention_choice choice = retention_step(&decider.retention, &levels);
-    decided.allowance_least = choice.allowance_least;
+    if (!trials_are_on())
+        decided.allowance_least = choice.allowance_least;
     retention_note_held(&decider.retention, seen->now_ns, decided.allowance_least);
     if (choice.purge_delay != 0 && decide_lets_idle_go())
         decided.purge_delay = choice.purge_delay;
@@ -353,19 +354,9 @@ void decide_give_up(const struct snapshot *before) {
     next_depths_begin_life();
 }
 
-// What costs much to compare: site rules while no tournament is played, whose arms hold for all sites. True: one of
-// them is.
-static bool play(const struct observation *seen) {
-    if (part_learns(PART_tournaments) && tournament_step(seen, &decided)) {
-        rules_pause();
-        return true;
-    }
-    return part_learns(PART_sites) && rules_step(seen, DECIDED(big_threshold)); // the user may have decided that
-}
-
 bool decide_step(const struct observation *seen, bool *soon) {
     decider.steps++;
-    *soon = decider.reach == DECIDE_ALL && play(seen);
+    *soon = decider.reach == DECIDE_ALL && trials_step(seen, &decided);
     decide_hold(seen);
     if (part_learns(PART_depths))
         decide_depths(seen);

@@ -17,6 +17,7 @@
 #include "learn/probe.h"
 #include "learn/publish.h"
 #include "learn/saving.h"
+#include "learn/trials.h"
 #include "policy/budget.h"
 #include "policy/modes.h"
 #include "policy/retention.h"
@@ -435,6 +436,7 @@ void learn_tell(struct learn_told *told) {
     told->windows = load_relaxed(&opened_windows) - learner.windows_before; // counts, as the next ones
     uint64_t windows_ns = load_relaxed(&opened_windows_ns) - learner.windows_ns_before;
     told->look_ns = (learner.looks_ns + collapsing_spent_ns() + windows_ns) / LEARN_HASTE;
+    told->trial_ns = (uint64_t)trials_regret_ns();
     told->seen_blocks = count_seen() - learner.seen_before;
     told->page = learner.seen.page;
     history_copy(&told->history, &learner.history);

@@ -18,6 +18,7 @@ struct learn_told {
     uint64_t run_ns; // since it began
     uint64_t looks;
     uint64_t look_ns;     // spent in looks and in opening windows
+    uint64_t trial_ns;    // that trying settings took beyond what the same work takes without
     uint64_t changes;     // looks that decided something
     uint64_t windows;     // sampling windows opened
     uint64_t seen_blocks; // asked for in them

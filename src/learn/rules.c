@@ -147,8 +147,9 @@ static struct tryout_seen seen_of_site(const struct observation *seen) {
 
 static void begin_window(const struct observation *seen) {
     struct tryout_seen now = seen_of_site(seen);
+    unsigned arm = ucb_arm_now(&player.playing->ucb);
     force_arm(player.playing);
-    tryout_begin_window(&player.tryout, &now, ucb_arm_now(&player.playing->ucb));
+    tryout_begin_window(&player.tryout, &now, arm, 0);
 }
 
 static void end_plays(uint64_t now_ns) {
@@ -196,7 +197,11 @@ void rules_pause(void) {
     tryout_break_off(&player.tryout);
 }
 
-bool rules_step(const struct observation *seen, size_t big_threshold) {
+double rules_regret_ns(void) {
+    return player.tryout.regret_ns;
+}
+
+bool rules_step(const struct observation *seen, size_t big_threshold, enum tryout_leave leave) {
     if (big_threshold != player.big_threshold) { // what arms are compared with is not what it was
         rules_pause();
         player.playing = NULL;
@@ -206,6 +211,10 @@ bool rules_step(const struct observation *seen, size_t big_threshold) {
         if (!tryout_is_due(&player.tryout, seen->now_ns))
             return true;
         end_window(seen);
+    }
+    if (leave == TRYOUT_MAY_NOT && (player.playing == NULL || player.playing->ucb.window == 0)) {
+        rules_pause();
+        return false;
     }
     if (player.playing == NULL)
         choose_site(seen->now_ns);

@@ -12,8 +12,10 @@
 #include "policy/policy.h"
 
 // Ends a window where that is due, and puts the next arm in force. `big_threshold`: for calls without a rule. True: it
-// goes on, and wants the next look soon.
-INTERNAL bool rules_step(const struct observation *seen, size_t big_threshold);
+// goes on, and wants the next look soon. Without leave it ends with the play that was begun.
+INTERNAL bool rules_step(const struct observation *seen, size_t big_threshold, enum tryout_leave leave);
+// What playing has cost so far, ns of processor time.
+INTERNAL double rules_regret_ns(void);
 // Something else is being compared: what was being tried is taken back until the next step.
 INTERNAL void rules_pause(void);
 // A fork child begins: the rules stay, what they were seen to gain was counted by the parent.

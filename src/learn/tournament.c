@@ -113,9 +113,11 @@ static struct tryout_seen contest_seen(const struct observation *seen) {
 }
 
 static void contest_begin_window(const struct observation *seen) {
-    const struct elo *elo = &tournament.tables[tournament.contest].elo;
+    const struct table *table = &tournament.tables[tournament.contest];
     struct tryout_seen now = contest_seen(seen);
-    tryout_begin_window(&tournament.tryout, &now, tournament.is_on ? elo_arm_now(elo) : TRYOUT_NO_ARM);
+    unsigned champion = table->has_begun ? table->elo.champion : contests[tournament.contest].standard;
+    unsigned arm = tournament.is_on ? elo_arm_now(&table->elo) : champion;
+    tryout_begin_window(&tournament.tryout, &now, arm, champion);
     tournament.faults = seen->faults;
 }
 
@@ -127,17 +129,26 @@ static bool contest_is_active(const struct observation *seen) {
     return has_faults && tryout_has_enough(&tournament.tryout, &now);
 }
 
-// A window in which the arm whose turn it is was in force. False: it was too long to tell.
+// A window, in which the arm whose turn it is was in force where a game is on. False: it was too long to tell.
 static bool contest_note_window(struct table *table, const struct observation *seen) {
     struct tryout_seen now = contest_seen(seen);
     double cost;
     enum tryout_result result = tryout_end_window(&tournament.tryout, &now, &cost);
-    if (result == TRYOUT_COUNTS)
+    if (result == TRYOUT_COUNTS && tournament.is_on)
         contest_note(table, cost);
     return result != TRYOUT_COUNTS_NOT;
 }
 
-bool tournament_step(const struct observation *seen, struct snapshot *decided) {
+bool tournament_waits(void) {
+    unsigned contest = tournament.contest;
+    return tournament.tables[contest].has_begun && tournament.idle == 0 && !contest_is_settled(contest);
+}
+
+double tournament_regret_ns(void) {
+    return tournament.tryout.regret_ns;
+}
+
+bool tournament_step(const struct observation *seen, struct snapshot *decided, enum tryout_leave leave) {
     unsigned contest = tournament.contest;
     struct table *table = &tournament.tables[contest];
     if (!tryout_has_window(&tournament.tryout)) {
@@ -145,16 +156,16 @@ bool tournament_step(const struct observation *seen, struct snapshot *decided) {
         return false;
     }
     if (!tryout_is_due(&tournament.tryout, seen->now_ns))
-        return table->has_begun && tournament.idle == 0 && !contest_is_settled(contest);
+        return tournament.is_on && tournament_waits();
     bool is_game = !contest_is_settled(contest) && contest_is_active(seen);
     if (is_game && !table->has_begun)
         contest_begin(contest);
-    else if (is_game && tournament.is_on)
-        is_game = contest_note_window(table, seen);
+    if (is_game && !contest_note_window(table, seen))
+        is_game = !tournament.is_on; // where nothing is tried looks are rare
     if (!is_game && table->has_begun)
         elo_break_off(&table->elo); // windows of a pair that lie apart tell nothing of its arms
     tournament.idle = is_game ? 0 : tournament.idle + 1;
-    tournament.is_on = is_game && !contest_is_settled(contest);
+    tournament.is_on = is_game && !contest_is_settled(contest) && (leave == TRYOUT_MAY || table->elo.window > 0);
     if (table->has_begun)
         contest_show(contest, tournament.is_on ? elo_arm_now(&table->elo) : table->elo.champion, decided);
     bool goes_on = tournament.is_on;

@@ -13,8 +13,13 @@
 
 // No arm has played yet.
 INTERNAL void tournament_start(void);
-// Ends a window where that is due, and puts the next arm into *decided. True: it goes on, and wants the next look soon.
-INTERNAL bool tournament_step(const struct observation *seen, struct snapshot *decided);
+// Ends a window where that is due, and puts the next arm into *decided; without leave the champion, once the game that
+// was begun is over. True: it goes on, and wants the next look soon.
+INTERNAL bool tournament_step(const struct observation *seen, struct snapshot *decided, enum tryout_leave leave);
+// The next game only waits for leave.
+INTERNAL bool tournament_waits(void);
+// What playing has cost so far, ns of processor time.
+INTERNAL double tournament_regret_ns(void);
 // The champions take their places, for the file. Returns how many games were played.
 INTERNAL unsigned tournament_end(struct snapshot *decided);
 // The window under way, and the game that it belongs to, do not count.

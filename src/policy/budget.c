@@ -17,6 +17,10 @@ unsigned budget_turns(unsigned turns, uint64_t took_ns) {
     return took_ns < LEARN_CLOCK_NS / 2 && turns < LEARN_MOST_TURNS ? 2 * turns : turns;
 }
 
+bool budget_may_try(double regret_ns, uint64_t busy_ns, size_t share) {
+    return regret_ns * (double)share <= (double)busy_ns;
+}
+
 void budget_start(struct budget *budget) {
     *budget = (struct budget){.cost_ns = COLLAPSE_COST_NS};
 }

@@ -1,4 +1,5 @@
-// What learning may cost: when the next look may be, and when a group whose small pages are all touched becomes huge.
+// What learning may cost: when the next look may be, when something may be tried, and when a group whose small pages
+// are all touched becomes huge.
 //
 // Looks wait until they are a small part of the processor time that the program took: one that sleeps pays by what it
 // does, not by how long it is there.
@@ -25,6 +26,9 @@ INTERNAL uint64_t budget_debt_ns(uint64_t spent_ns, uint64_t busy_ns);
 INTERNAL uint64_t budget_look_ns(uint64_t before_ns, uint64_t took_ns, uint64_t once_ns);
 // How many slow calls a thread goes on without a look at the clock, after so many that took so long.
 INTERNAL unsigned budget_turns(unsigned turns, uint64_t took_ns);
+// Whether more may be tried, where all of it will have cost so much, and the program was busy for so long, of which it
+// may take a part (1/share).
+INTERNAL bool budget_may_try(double regret_ns, uint64_t busy_ns, size_t share);
 INTERNAL void budget_start(struct budget *budget);
 // How many groups may be collapsed now, 0 or COLLAPSE_MOST_GROUPS, after the program was busy for so long.
 INTERNAL unsigned budget_due(const struct budget *budget, uint64_t busy_ns, size_t in_use_bytes);

@@ -76,6 +76,8 @@ void retain_note_growth(size_t slices) {
 }
 
 void retain_note_refault(size_t bytes) {
+    if (DECIDED(held_most) != 0) // N4
+        return;
     refaulted_rest += bytes;
     retain.allowance_slices += refaulted_rest >> SLICE_SHIFT;
     returned_slices += refaulted_rest >> SLICE_SHIFT;
@@ -141,6 +143,8 @@ static size_t least_limit_bytes(void) {
         limit = options.limit_soft;
     else if (group != SIZE_MAX)
         limit = group - group / LIMIT_SPARE_SHARE;
+    if (DECIDED(held_most) != 0)
+        limit = least_of(limit, DECIDED(held_most));
     return options.limit_hard != 0 ? least_of(options.limit_hard, limit) : limit;
 }
 

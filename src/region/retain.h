@@ -13,8 +13,9 @@
 //     not for a new height). So a program in a new phase, or an array that doubles, does not stand beside what it left
 //     behind. For what slices don't pay cached big blocks go: each once half of it is owed. So do large blocks in deep
 //     stacks (heap_pay_for_growth).
-// N4. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's): what is
-//     retained goes first. Above the hard one nothing is handed out.
+// N4. In use and retained together stay below the limits (options limit_hard, limit_soft; a control group's; a
+//     decision, held_most): what is retained goes first. Above the hard one nothing is handed out. While there is such
+//     a decision, what is taken again earns no allowance.
 //
 // All of it is called with runs_lock held, and only computes.
 #ifndef REGION_RETAIN_H

@@ -185,7 +185,7 @@ def test_with_raised_privileges_options_that_could_harm_are_ignored(privileged, 
     safe = {"fastlane": "off", "retain_min": "1048576", "retain_share": "7", "huge_pages": "off",
             "free_policy": "batch", "release_batch": "65536", "release": "purge", "purge": "lazily", "purge_delay": "1000", "prefault": "on", "limit_hard": "1073741824", "limit_soft": "536870912",
             "big_threshold": "1048576", "mode": "fast", "profile": "c6-heavy",
-            "memory_price": "1000"}
+            "memory_price": "1000", "trial_share": "7"}
     variables = {"stats": "text", "stats_file": str(tmp_path / "statistics"), "on_fault": "continue",
                  "policy": str(tmp_path / "policy"), "policy_signal": "12", "learn_parts": "depths", **safe}
     assert set(variables) == set(OPTIONS), "a new option needs a value here"

@@ -30,6 +30,7 @@ static void learn_something(void) {
     told.looks = 40;
     told.look_ns = 21 * MS_NS;
     told.changes = 3;
+    told.trial_ns = 5 * MS_NS;
     told.windows = 9;
     told.seen_blocks = 9 * SAMPLE_CALLS;
     told.page = (struct cost_page){1600, 300};
@@ -77,6 +78,7 @@ static void figures_are_filled(void **state) {
     assert_int_equal(full.learn_seen_blocks, 9 * SAMPLE_CALLS);
     assert_int_equal(full.learn_fault_ns, 1600);
     assert_int_equal(full.learn_purge_ns, 300);
+    assert_int_equal(full.learn_trial_ns, 5 * MS_NS);
 }
 
 static void the_history_is_told_with_states_reasons_and_ratings(void **state) {

@@ -174,7 +174,8 @@ static void json_and_text_have_every_field_and_every_counter(void **state) {
                                          "learn_windows",
                                          "learn_seen_blocks",
                                          "learn_fault_ns",
-                                         "learn_purge_ns"};
+                                         "learn_purge_ns",
+                                         "learn_trial_ns"};
     // All but `size`, all of them 64 bits.
     assert_int_equal(COUNT_OF(fields), sizeof(struct hakmem_stats) / sizeof(uint64_t) - 1);
     for (size_t i = 0; i < COUNT_OF(fields); i++) {

@@ -32,7 +32,7 @@ static bool window_costing(uint64_t busy_ns, unsigned busy) {
     for (unsigned i = 0; i < busy; i++)
         for (unsigned k = 0; k < 16 * (SITES - i); k++)
             callers_note(sites[i], site_bytes[i]);
-    return rules_step(&seen, BIG_THRESHOLD_BYTES);
+    return rules_step(&seen, BIG_THRESHOLD_BYTES, TRYOUT_MAY);
 }
 
 // As many windows as they want, each of which costs less where a site has a rule, by so much.
@@ -46,6 +46,49 @@ static unsigned play(const int *less_by_rule, unsigned busy) {
             break;
     }
     return windows;
+}
+
+// ---- while no more may be tried
+
+static void rest_until_it_may(void *unused) {
+    unsigned windows = 0;
+    (void)unused;
+    begin_test();
+    for (unsigned i = 0; i < 20; i++)
+        window_costing(1000 * 1000, 1);
+    for (bool goes_on = true; goes_on && windows < 100; windows++) {
+        seen.now_ns += TRYOUT_NS;
+        seen.busy_ns += 1000 * 1000;
+        for (unsigned k = 0; k < 16 * SITES; k++)
+            callers_note(sites[0], site_bytes[0]);
+        goes_on = rules_step(&seen, BIG_THRESHOLD_BYTES, TRYOUT_MAY_NOT);
+    }
+    MUST(windows <= 2 * (TRYOUT_SETTLING_WINDOWS + 1)); // the play that was begun
+    MUST(rule_of_site(0) == 0);
+    MUST(window_costing(1000 * 1000, 1)); // goes on where it was
+}
+
+static void without_leave_nothing_is_played(void **state) {
+    (void)state;
+    child_must_succeed(rest_until_it_may, NULL);
+}
+
+static void find_no_site(void *unused) {
+    (void)unused;
+    begin_test();
+    for (unsigned i = 0; i < 50; i++) {
+        for (unsigned k = 0; k < 16 * SITES; k++)
+            callers_note(sites[0], site_bytes[0]);
+        seen.now_ns += TRYOUT_NS;
+        seen.busy_ns += 1000 * 1000;
+        MUST(!rules_step(&seen, BIG_THRESHOLD_BYTES, TRYOUT_MAY_NOT) && rule_of_site(0) == 0);
+    }
+    MUST(rules_regret_ns() == 0);
+}
+
+static void without_leave_no_site_begins(void **state) {
+    (void)state;
+    child_must_succeed(find_no_site, NULL);
 }
 
 // ---- what becomes a rule
@@ -178,7 +221,7 @@ static void pause_often(void *unused) {
             MUST(rule_of_site(0) == 0 && routes_least_bytes == SIZE_MAX);
         }
     }
-    MUST(!rules_step(&seen, MIB) || rule_of_site(0) == 0); // another threshold for all: from the beginning
+    MUST(!rules_step(&seen, MIB, TRYOUT_MAY) || rule_of_site(0) == 0); // another threshold for all: from the beginning
 }
 
 static void a_pause_takes_back_what_is_tried(void **state) {
@@ -368,6 +411,8 @@ int main(void) {
         cmocka_unit_test(threads_that_ask_meanwhile_see_a_rule_or_none),
         cmocka_unit_test(the_file_gets_the_rule_with_its_evidence),
         cmocka_unit_test(what_the_parent_saw_is_not_the_childs_evidence),
+        cmocka_unit_test(without_leave_nothing_is_played),
+        cmocka_unit_test(without_leave_no_site_begins),
     };
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static bool window_costing(double (*cost)(size_t threshold), uint64_t bytes) {
     seen.now_ns += TRYOUT_NS;
     seen.big_bytes += bytes;
     seen.busy_ns += (uint64_t)(cost(decided.big_threshold) * 1000);
-    return tournament_step(&seen, &decided);
+    return tournament_step(&seen, &decided, TRYOUT_MAY);
 }
 
 static double small_is_dear(size_t threshold) {
@@ -111,6 +111,58 @@ static void ratings_are_those_of_the_arms_while_it_is_played(void **state) {
     assert_in_range(sum, 1500 * TOURNAMENT_ARMS - TOURNAMENT_ARMS, 1500 * TOURNAMENT_ARMS + TOURNAMENT_ARMS); // cut off
 }
 
+// ---- while no more may be tried
+
+// Windows without leave, until the standard is back; how many it took.
+static unsigned windows_to_rest(void) {
+    unsigned windows = 0;
+    do {
+        seen.now_ns += TRYOUT_NS;
+        seen.big_bytes += ENOUGH;
+        seen.busy_ns += (uint64_t)(small_is_dear(decided.big_threshold) * 1000);
+        windows++;
+    } while (tournament_step(&seen, &decided, TRYOUT_MAY_NOT) && windows < 100);
+    return windows;
+}
+
+static void no_arm_comes_into_force_without_leave(void **state) {
+    double before_ns = tournament_regret_ns(); // of other tests
+    (void)state;
+    for (unsigned i = 0; i < 50; i++) {
+        assert_int_equal(windows_to_rest(), 1);
+        assert_int_equal(decided.big_threshold, BIG_THRESHOLD_BYTES);
+    }
+    assert_int_equal(tournament_end(&decided), 0);
+    assert_true(tournament_regret_ns() == before_ns);
+}
+
+static void the_game_that_was_begun_is_played_to_its_end(void **state) {
+    double before_ns = tournament_regret_ns();
+    unsigned games = 0;
+    (void)state;
+    for (unsigned i = 0; i < 30; i++) {
+        for (unsigned k = 0; k < 4; k++)
+            window_costing(small_is_dear, ENOUGH);
+        assert_in_range(windows_to_rest(), 1, 2 * (TRYOUT_SETTLING_WINDOWS + 1));
+        assert_int_equal(decided.big_threshold, BIG_THRESHOLD_BYTES);
+        struct snapshot ended = decided;
+        unsigned now = tournament_end(&ended);
+        assert_true(now > games || i == 0);
+        games = now;
+    }
+    assert_true(tournament_regret_ns() > before_ns);
+}
+
+static void looks_may_be_rare_until_then(void **state) {
+    bool goes_on = false;
+    (void)state;
+    for (unsigned i = 0; i < 5 && !goes_on; i++) {
+        seen.now_ns += 10 * TRYOUT_NS;
+        goes_on = window_costing(small_is_dear, ENOUGH);
+    }
+    assert_true(goes_on);
+}
+
 // ---- a contest after the other
 
 static size_t value_of(enum decision decision) {
@@ -124,7 +176,7 @@ static bool window_of(unsigned activities, double (*cost)(void)) {
     seen.faults += activities & FAULTS ? 1000 : 10;
     seen.classes[class_of(1000)].refilled_blocks += ENOUGH / 1000 + 1;
     seen.busy_ns += (uint64_t)(cost() * 1000);
-    return tournament_step(&seen, &decided);
+    return tournament_step(&seen, &decided, TRYOUT_MAY);
 }
 
 static double all_cost_the_same(void) {
@@ -238,7 +290,7 @@ static void when_all_are_settled_no_look_is_wanted_soon(void **state) {
 static void a_pair_of_windows_that_lie_apart_is_no_game(void **state) {
     (void)state;
     for (unsigned i = 0; i < 600; i++)
-        window_of(i % 5 < 4 ? BIG_BLOCKS : 0, all_cost_the_same); // one of a pair counts, the other has to settle
+        window_of(i % 3 < 2 ? BIG_BLOCKS : 0, all_cost_the_same); // one of a pair counts, the other has to settle
     assert_true(tournament_has_decided(DECISION_big_threshold));
     assert_int_equal(tournament_end(&decided), 0);
     for (unsigned i = 0; i < 600; i++)
@@ -300,6 +352,9 @@ int main(void) {
         cmocka_unit_test_setup(the_default_returns_where_nothing_is_better, start),
         cmocka_unit_test_setup(anew_all_play_again, start),
         cmocka_unit_test_setup(ratings_are_those_of_the_arms_while_it_is_played, start),
+        cmocka_unit_test_setup(no_arm_comes_into_force_without_leave, start),
+        cmocka_unit_test_setup(the_game_that_was_begun_is_played_to_its_end, start),
+        cmocka_unit_test_setup(looks_may_be_rare_until_then, start),
         cmocka_unit_test_setup(nothing_is_decided_where_little_happens, start),
         cmocka_unit_test_setup(a_contest_is_played_while_there_is_what_it_is_about, start),
         cmocka_unit_test_setup(every_arm_of_every_contest_comes_into_force, start),

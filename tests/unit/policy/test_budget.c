@@ -97,6 +97,14 @@ static void the_next_look_costs_what_the_last_ones_do_each_time(void **state) {
     assert_int_equal(budget_look_ns(50000, 80000, 80000), 0);
 }
 
+static void what_is_tried_is_a_part_of_the_time(void **state) {
+    (void)state;
+    assert_true(budget_may_try(0, 0, 100));
+    assert_true(budget_may_try(1e7, SECOND_NS, 100));
+    assert_false(budget_may_try(1.01e7, SECOND_NS, 100));
+    assert_true(budget_may_try(1e9, SECOND_NS, 1)); // as much as it takes
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(looks_wait_until_they_are_a_small_part, begin),
@@ -107,6 +115,7 @@ int main(void) {
         cmocka_unit_test_setup(never_more_at_once, begin),
         cmocka_unit_test_setup(its_part_of_the_time_is_kept, begin),
         cmocka_unit_test_setup(it_learns_what_a_turn_costs, begin),
+        cmocka_unit_test_setup(what_is_tried_is_a_part_of_the_time, begin),
     };
     return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

@@ -58,6 +58,22 @@ static void policies_keep_all_or_nothing(void **state) {
     assert_int_equal(retain_target_bytes(5 * MIB), 0);
 }
 
+static void a_decision_limits_what_is_held(void **state) {
+    (void)state;
+    retain.in_use_slices = SLICES(60 * MIB);
+    DECIDE(held_most, 64 * MIB);
+    assert_int_equal(retain_limit_slices(), SLICES(4 * MIB));
+    assert_int_equal(retain_bound_bytes(), 4 * MIB);
+    options.limit_soft = 62 * MIB;
+    assert_int_equal(retain_bound_bytes(), 2 * MIB);
+    options.limit_soft = 0;
+    retain_note_refault(10 * MIB); // for want of room
+    assert_int_equal(retain.allowance_slices, 0);
+    DECIDE(held_most, 0);
+    retain_note_refault(10 * MIB);
+    assert_int_equal(retain.allowance_slices, SLICES(10 * MIB));
+}
+
 static void limits_leave_what_is_not_in_use(void **state) {
     (void)state;
     retain.in_use_slices = SLICES(60 * MIB);
@@ -320,6 +336,7 @@ int main(void) {
         cmocka_unit_test_setup(the_lowest_is_what_was_retained_all_the_time, begin),
         cmocka_unit_test_setup(allowance_is_no_more_than_there_ever_was, begin),
         cmocka_unit_test_setup(an_allowance_to_begin_with_fades_too, begin),
+        cmocka_unit_test_setup(a_decision_limits_what_is_held, begin),
     };
     return cmocka_run_group_tests_name("retain", tests, start, NULL);
 }
