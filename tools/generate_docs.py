@@ -241,6 +241,7 @@ hakmem can adapt its settings to a program while it runs, keep what it learned i
 ./hakmem learn -- PROGRAM ARGS           # runs it, and keeps what suits it in ~/.local/state/hakmem
 ./hakmem run --learned -- PROGRAM ARGS   # begins with that; learns nothing more
 ./hakmem learn --policy my.policy -- PROGRAM ARGS && ./hakmem run --policy my.policy -- PROGRAM ARGS
+HAKMEM_MODE=research HAKMEM_TRIAL_SHARE=1 ./hakmem learn -- PROGRAM ARGS   # compares everything: a run made for that alone
 ./hakmem policy show my.policy           # what was decided; why: with the evidence; diff: between two files
 ./hakmem policy merge -o all.policy one.policy other.policy
 ./hakmem policy replay my.hktrace        # what it would learn of a program that was recorded, and gain

@@ -164,3 +164,4 @@ def test_what_mode_research_alone_learns_is_learned_by_its_part_alone():
     for part in settings.RESEARCHED:
         given = dict(made[part].options)
         assert given["HAKMEM_MODE"] == "research" and given["HAKMEM_LEARN_PARTS"] in settings.ALL_LEARNERS
+        assert given["HAKMEM_TRIAL_SHARE"] == "1"

@@ -221,8 +221,10 @@ def learning_with(part: str) -> Setting:
 
 
 def research_of(part: str) -> Setting:
-    """That part alone, so that its search does not wait for others."""
-    return Setting(f"research-{part}", (("HAKMEM_MODE", "research"), ("HAKMEM_LEARN_PARTS", _RESEARCHERS[part])))
+    """That part alone, so that its search does not wait for others; and for as long as it takes, since the run is made for
+    nothing else."""
+    return Setting(f"research-{part}", (("HAKMEM_MODE", "research"), ("HAKMEM_LEARN_PARTS", _RESEARCHERS[part]),
+                                        ("HAKMEM_TRIAL_SHARE", "1")))
 
 
 def that_learn_more() -> dict[str, Setting]:
