@@ -13,6 +13,7 @@ static struct {
     uint64_t until_ns;        // it counts for so long
     size_t held_bytes;        // in use and free together, at most, where nothing is tried
     size_t held_most;         // decided before
+    size_t free_bytes;        // when the turn began
     uint64_t refaulted_bytes; // meanwhile, so far
     uint64_t seen_bytes;      // of all, at the last step
     double parents_ns;        // of the regret
@@ -32,19 +33,20 @@ double trials_regret_ns(void) {
     return tournament_regret_ns() + rules_regret_ns() - trials.parents_ns;
 }
 
-// The program has grown since the turn began, and what it needs to hold has no room any more.
+// The program has grown since the turn began, and has no room any more for a quarter of what was free then.
 static bool lacks_room(const struct observation *seen, const struct snapshot *decided) {
-    return trials.are_on && seen->in_use_bytes + seen->in_use_bytes / RETAIN_SHARE > decided->held_most;
+    return trials.are_on && seen->in_use_bytes + trials.free_bytes / 4 > decided->held_most;
 }
 
 // A turn is paid before it begins.
 static enum tryout_leave leave_to_try(const struct observation *seen, const struct snapshot *decided) {
-    double next_ns = trials.has_turn ? 0 : trials.next_ns > TRYOUT_NS ? trials.next_ns : TRYOUT_NS;
-    uint64_t busy_ns = seen->busy_ns * LEARN_HASTE;
+    double window_ns = (double)TRYOUT_NS / LEARN_HASTE; // of the process, as the others
+    double next_ns = trials.has_turn ? 0 : trials.next_ns > window_ns ? trials.next_ns : window_ns;
     size_t share = options.trial_share / LEARN_HASTE;
-    if (busy_ns < TRYOUT_FIRST_NS || lacks_room(seen, decided))
+    if (seen->busy_ns < TRYOUT_FIRST_NS || lacks_room(seen, decided))
         return TRYOUT_MAY_NOT;
-    return budget_may_try(trials_regret_ns() + next_ns, busy_ns, share > 0 ? share : 1) ? TRYOUT_MAY : TRYOUT_MAY_NOT;
+    return budget_may_try(trials_regret_ns() + next_ns, seen->busy_ns, share > 0 ? share : 1) ? TRYOUT_MAY
+                                                                                              : TRYOUT_MAY_NOT;
 }
 
 static bool play(const struct observation *seen, struct snapshot *decided) {
@@ -84,6 +86,7 @@ bool trials_step(const struct observation *seen, struct snapshot *decided) {
     } else {
         trials.held_bytes = most_of(trials.held_bytes, seen->in_use_bytes + seen->retained_bytes);
         trials.held_most = decided->held_most;
+        trials.free_bytes = seen->retained_bytes;
     }
     trials.seen_bytes = seen->refaulted_bytes;
     note_turn(play(seen, decided));

@@ -264,7 +264,7 @@ static void play_tournaments(void *list) {
     begin();
     parts_read();
     decide_start(&base, DECIDE_ALL, seen.now_ns);
-    for (unsigned i = 0; i < 100; i++) {
+    for (unsigned i = 0; i < 200; i++) { // four seconds
         seen.big_bytes += TRYOUT_LEAST_BYTES;
         seen.busy_ns += TRYOUT_NS;
         seen.now_ns += TRYOUT_NS;

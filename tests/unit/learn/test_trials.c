@@ -32,15 +32,11 @@ static bool is_tried(void) {
 // A look, after a window in which arms cost `times` as much as the default.
 static bool look_after(uint64_t window_ns, uint64_t times) {
     uint64_t busy_ns = is_tried() ? times * window_ns : window_ns;
-    lost_ns += (double)(busy_ns - window_ns) * LEARN_HASTE;
+    lost_ns += (double)(busy_ns - window_ns) / LEARN_HASTE;
     seen.now_ns += window_ns;
-    seen.busy_ns += busy_ns;
+    seen.busy_ns += busy_ns / LEARN_HASTE;
     seen.big_bytes += ENOUGH * window_ns / TRYOUT_NS;
     return trials_step(&seen, &snapshot);
-}
-
-static uint64_t busy_ns(void) {
-    return seen.busy_ns * LEARN_HASTE;
 }
 
 static void look_until_something_is_tried(void) {
@@ -52,7 +48,7 @@ static void look_until_something_is_tried(void) {
 static void wait_for_the_first_turn(void *unused) {
     (void)unused;
     begin(1);
-    while (busy_ns() + TRYOUT_NS * LEARN_HASTE < TRYOUT_FIRST_NS) {
+    while (seen.busy_ns + TRYOUT_NS / LEARN_HASTE < TRYOUT_FIRST_NS) {
         look_after(TRYOUT_NS, 1);
         MUST(!is_tried() && !trials_are_on());
     }
@@ -72,11 +68,11 @@ static void keep_to_a_part(void *unused) {
     for (unsigned i = 0; i < 200000; i++) {
         look_after(TRYOUT_NS, 3);
         tried += is_tried();
-        MUST(lost_ns <= (double)busy_ns() / 100 + (double)(most_turn * 2 * TRYOUT_NS * LEARN_HASTE));
+        MUST(lost_ns <= (double)seen.busy_ns / 100 + (double)(most_turn * 2 * TRYOUT_NS / LEARN_HASTE));
     }
     MUST(tried > 100);
-    MUST(lost_ns <= (double)busy_ns() / 100);
-    MUST(trials_regret_ns() >= lost_ns / LEARN_HASTE);
+    MUST(lost_ns <= (double)seen.busy_ns / 100);
+    MUST(trials_regret_ns() >= lost_ns);
 }
 
 static void pay_first(void *unused) {
@@ -88,7 +84,7 @@ static void pay_first(void *unused) {
         double regret_ns = trials_regret_ns();
         bool has_turn = look_after(TRYOUT_NS, 3);
         if (has_turn && !had_turn) {
-            MUST((regret_ns + last_ns) * 100 <= (double)busy_ns());
+            MUST((regret_ns + last_ns) * 100 <= (double)seen.busy_ns);
             before_ns = regret_ns;
         }
         if (!has_turn && had_turn)
