@@ -143,7 +143,7 @@ PARTS = {
     "cap": ("thread_bytes", "all_threads_bytes", "depth"),
     "dyn": ("class",),
     "w_max": ("close", "w_max"),
-    "retention": ("retain_min", "retain_share", "allowance_first", "allowance_least"),
+    "retention": ("retain_min", "retain_share", "allowance_first", "allowance_least", "held_most"),
     "idle": ("purge_delay",),
     "big": ("big_threshold", "fifo_least"),
     "huge_pages": ("huge_pages", "huge_least", "prefault"),
