@@ -187,6 +187,7 @@ void rules_begin_life(void) {
     for (unsigned i = 0; i < RULES_SITES; i++)
         player.rules[i].plays_before = player.rules[i].ucb.plays;
     rules_pause();
+    player.tryout.regret_ns = 0;
 }
 
 void rules_pause(void) {

@@ -57,10 +57,11 @@ void tournament_start(void) {
     tryout_start(&tournament.tryout);
 }
 
-void tournament_break_off(void) {
+void tournament_begin_life(void) {
     elo_break_off(&tournament.tables[tournament.contest].elo);
     tournament.is_on = false;
     tryout_break_off(&tournament.tryout);
+    tournament.tryout.regret_ns = 0;
 }
 
 static bool contest_is_settled(unsigned contest) {

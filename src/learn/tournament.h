@@ -22,8 +22,9 @@ INTERNAL bool tournament_waits(void);
 INTERNAL double tournament_regret_ns(void);
 // The champions take their places, for the file. Returns how many games were played.
 INTERNAL unsigned tournament_end(struct snapshot *decided);
-// The window under way, and the game that it belongs to, do not count.
-INTERNAL void tournament_break_off(void);
+// A fork child begins: the window under way, and the game that it belongs to, do not count, and what playing cost was
+// the parent's.
+INTERNAL void tournament_begin_life(void);
 // Whether a decision was played for.
 INTERNAL bool tournament_has_decided(enum decision decision);
 // The ratings of the big thresholds, whole; all 0: it was not played.

@@ -16,7 +16,6 @@ static struct {
     size_t free_bytes;        // when the turn began
     uint64_t refaulted_bytes; // meanwhile, so far
     uint64_t seen_bytes;      // of all, at the last step
-    double parents_ns;        // of the regret
     double before_ns;         // the regret when the turn began
     double next_ns;           // what the next turn may cost
 } trials;
@@ -30,7 +29,7 @@ uint64_t trials_refaulted_bytes(void) {
 }
 
 double trials_regret_ns(void) {
-    return tournament_regret_ns() + rules_regret_ns() - trials.parents_ns;
+    return tournament_regret_ns() + rules_regret_ns();
 }
 
 // The program has grown since the turn began, and has no room any more for a quarter of what was free then.
@@ -95,9 +94,8 @@ bool trials_step(const struct observation *seen, struct snapshot *decided) {
 }
 
 void trials_begin_life(struct snapshot *decided) {
-    tournament_break_off();
+    tournament_begin_life();
     rules_begin_life();
-    trials.parents_ns += trials_regret_ns();
     if (trials.are_on)
         decided->held_most = trials.held_most;
     trials.has_turn = trials.are_on = false;

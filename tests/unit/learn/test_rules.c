@@ -91,6 +91,20 @@ static void without_leave_no_site_begins(void **state) {
     child_must_succeed(find_no_site, NULL);
 }
 
+static void lose_by_rules(void *unused) {
+    (void)unused;
+    begin_test();
+    play((const int[SITES]){-500, -500, -500}, 1);
+    MUST(rules_regret_ns() > 0);
+    rules_begin_life();
+    MUST(rules_regret_ns() == 0);
+}
+
+static void what_playing_cost_was_the_parents(void **state) {
+    (void)state;
+    child_must_succeed(lose_by_rules, NULL);
+}
+
 // ---- what becomes a rule
 
 static void adopt(void *unused) {
@@ -413,6 +427,7 @@ int main(void) {
         cmocka_unit_test(what_the_parent_saw_is_not_the_childs_evidence),
         cmocka_unit_test(without_leave_nothing_is_played),
         cmocka_unit_test(without_leave_no_site_begins),
+        cmocka_unit_test(what_playing_cost_was_the_parents),
     };
     return cmocka_run_group_tests_name("rules", tests, NULL, NULL);
 }
