@@ -146,7 +146,7 @@ def test_a_page_names_the_seeds_whose_programs_ran(tmp_path):
     def page():
         return tables.as_page(kept, findings.of_rows(kept), findings.of_groups(kept), [], "x.svg")
     kept.head["seeds"] = [77, 11]
-    assert "Seeds of the changing programs: 11." in page()
+    assert "Seeds of the changing programs: 11.\n\nWork of each of their phases: 20." in page()
     kept.head["seeds"] = [77]
     assert "Seeds of" not in page()
 

@@ -34,6 +34,17 @@ def test_seeds_that_have_two_rounds_each_go_through_all_places(ran, tmp_path):
     assert rounds == 2 and set(places) == set(range(workloads.PLACES)) and max(map(places.count, places)) <= 4
 
 
+def test_a_phase_does_as_much_as_is_asked_for(ran, tmp_path):
+    """200 if nothing is; --quick does less, whatever is asked for. The estimate goes with it."""
+    def about(*more) -> float:
+        task = next(task for task in rows.all_tasks([7], [], *more) if task.group == rows.CHANGING)
+        task.run(SUBJECT, tmp_path, 0)
+        return task.about_seconds
+    whole, half, quick = about(False), about(False, 100), about(True, 100)
+    assert [row.operations for row, _ in ran] == [200, 100, rows.QUICK_PHASE_WORK]
+    assert half == pytest.approx(whole / 2) and quick == pytest.approx(whole / 10)
+
+
 @pytest.mark.parametrize("name", ["changing/7", "memory/odd/1040/1t"])
 def test_what_was_learned_goes_with_the_code_of_each_round(ran, tmp_path, monkeypatch, name):
     moves = []

@@ -61,6 +61,9 @@ def policy(
                                                    f"{findings.LEAST_PAIRS} decide nothing.")] = 0,
     seeds: Annotated[str, typer.Option(metavar="N,N,…", help=f"Of the changing programs; else {rows.SEEDS} are "
                                                              "drawn.")] = "",
+    phase_work: Annotated[int, typer.Option(min=1, max=rows.PHASE_WORK_MOST,
+                                            help="What each phase of the changing programs does; less where the machine is "
+                                                 "slow: a phase should take a second or two.")] = rows.PHASE_WORK,
     trace: Annotated[list[Path] | None, typer.Option(metavar="FILE", exists=True, dir_okay=False,
                                                      help="Recorded programs, replayed one after another in one process; "
                                                           "twice or more.")] = None,
@@ -97,7 +100,7 @@ def policy(
         head = kept.head
     else:
         head = _head(group or [], only or [], grid, pairs or (QUICK_PAIRS if quick else PAIRS), seeds, trace or [], has_parts,
-                     quick)
+                     quick, phase_work)
     tasks = _tasks(head)
     if list_rows:
         for task in tasks:
@@ -140,7 +143,7 @@ def _check_arguments(groups: list[str], files: list[Path], report: Path | None) 
 
 
 def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: str, files: list[Path], has_parts: bool,
-          quick: bool) -> dict:
+          quick: bool, phase_work: int) -> dict:
     """What a measurement that goes on has to know."""
     try:
         drawn = [int(word) for word in seeds.split(",") if word.strip()]
@@ -152,11 +155,12 @@ def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: st
     chosen = [one.name for one in grid.settings(seed, quick)]
     return {"seed": seed, "seeds": drawn or rows.drawn_seeds(rows.QUICK_SEEDS if quick else rows.SEEDS),
             "groups": groups, "globs": globs, "grid_kind": grid.value, "grid": chosen, "pairs": pairs,
-            "traces": [str(file.resolve()) for file in files], "parts": has_parts, "quick": quick}
+            "traces": [str(file.resolve()) for file in files], "parts": has_parts, "quick": quick,
+            "phase_work": rows.QUICK_PHASE_WORK if quick else phase_work}
 
 
 def _tasks(head: dict) -> list[Task]:
-    every = rows.all_tasks(head["seeds"], [Path(file) for file in head["traces"]], head["quick"])
+    every = rows.all_tasks(head["seeds"], [Path(file) for file in head["traces"]], head["quick"], rows.phase_work_of(head))
     tasks = rows.selected(every, head["groups"], head["globs"])
     if "rows" in head:
         names = [row["name"] for row in head["rows"]]

@@ -24,6 +24,7 @@ QUICK_PARTS = 5  # of the operations, with --quick
 PHASES, PHASE_WORK, QUICK_PHASE_WORK = 6, 200, 20  # of a changing program
 RESEARCH_TIMES = 12  # as long as a run: what mode research needs to decide anything
 PHASE_SECONDS, RUN_SECONDS = 1.3, 1.5  # about, of its phases and of any other row's runs
+PHASE_WORK_MOST = 1 << 16
 LEAST_ROUNDS = 2  # of a seed of the changing programs
 TRACE = "changing/trace/"
 SEED_MOST = 2**32 - 1
@@ -65,8 +66,13 @@ def _stationary() -> list[Row]:
     return [replace(known[name], operations=int(known[name].operations * factor)) for name, factor in _STATIONARY.items()]
 
 
-def _changing(seeds: list[int]) -> list[Row]:
-    return [_row(f"changing/{seed}", "phases", seed, "{operations}", PHASES, operations=PHASE_WORK) for seed in seeds]
+def _changing(seeds: list[int], phase_work: int) -> list[Row]:
+    return [_row(f"changing/{seed}", "phases", seed, "{operations}", PHASES, operations=phase_work) for seed in seeds]
+
+
+def phase_work_of(head: dict) -> int:
+    """Of a measurement, whose head may be older than the option."""
+    return head.get("phase_work", QUICK_PHASE_WORK if head["quick"] else PHASE_WORK)
 
 
 def is_trace(name: str) -> bool:
@@ -131,7 +137,7 @@ def _task_of(row: Row, group: str, quick: bool, first_place: int) -> Task:
     """first_place: of its code, in its first round; from there it goes on."""
     few = QUICK_PHASE_WORK if group == CHANGING else max(1, row.operations // QUICK_PARTS)
     short = replace(row, operations=few) if quick else row
-    about = PHASES * PHASE_SECONDS if group == CHANGING else RUN_SECONDS
+    about = PHASES * PHASE_SECONDS * row.operations / PHASE_WORK if group == CHANGING else RUN_SECONDS
     options = _OPTIONS.get(row.name, {})
 
     def run(allocator: Allocator, _: Path, turn: int, times: int = 1) -> Run:
@@ -179,9 +185,9 @@ def drawn_seeds(count: int) -> list[int]:
     return [1 + secrets.randbelow(SEED_MOST) for _ in range(count)]
 
 
-def all_tasks(seeds: list[int], files: list[Path], quick: bool) -> list[Task]:
+def all_tasks(seeds: list[int], files: list[Path], quick: bool, phase_work: int = PHASE_WORK) -> list[Task]:
     """Every row there is on this machine; quick: few, and short ones."""
-    made = {STATIONARY: _stationary(), CHANGING: _changing(seeds), MEMORY: _memory(), ADVERSARIAL: _adversarial()}
+    made = {STATIONARY: _stationary(), CHANGING: _changing(seeds, phase_work), MEMORY: _memory(), ADVERSARIAL: _adversarial()}
     # Seeds, which have few rounds each, begin where the one before has been.
     tasks = [_task_of(row, group, quick, LEAST_ROUNDS * number if group == CHANGING else 0)
              for group, rows in made.items() for number, row in enumerate(rows)]

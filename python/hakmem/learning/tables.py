@@ -10,7 +10,7 @@ from hakmem.intervals import Interval
 from hakmem.learning import findings, judging, settings
 from hakmem.learning.changing import Switching
 from hakmem.learning.findings import Answer, Compared, Finding
-from hakmem.learning.rows import CHANGING, GROUPS
+from hakmem.learning.rows import CHANGING, GROUPS, phase_work_of
 from hakmem.learning.settings import HINDSIGHT, LEARNED
 from hakmem.learning.store import Store, failures_by_row
 from hakmem.tables import as_markdown
@@ -52,6 +52,7 @@ def as_page(store: Store, made: list[Finding], whole: list[Finding], answers: li
         facts.append(f"Fixed settings tried: {len(head['grid'])} ({head['grid_kind']}).")
     if seeds := [str(seed) for seed in head["seeds"] if f"{CHANGING}/{seed}" in rounds]:
         facts.append(f"Seeds of the changing programs: {', '.join(seeds)}.")
+        facts.append(f"Work of each of their phases: {phase_work_of(head)}.")
     if head["quick"]:
         facts.append("**Made with --quick: for a look, not for figures.**")
     text = "\n\n".join(["# Does learning pay?", *facts, f"![what is learned over the defaults, and over the fastest fixed "
