@@ -258,6 +258,7 @@ class Campaign:
         seen: dict[str, list[halving.Values | None]] = {name: [] for name in due}
         for task, turn in turns:
             values = {name: _values(made) for name, made in self._run_all(task, SCREEN, turn, [DEFAULT.name, *due]).items()}
+            self.store.add_whole(task.name, SCREEN, turn)
             default = values[DEFAULT.name]
             for name in due if default is not None else ():
                 mine = values[name]

@@ -30,6 +30,7 @@ class Store:
     learned: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # (row, setting): file name, its text
     chosen: dict[str, list[str]] = field(default_factory=dict)  # row: who takes part in the paired runs
     took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # row: whole seconds of its runs
+    whole: set[tuple[str, str, int]] = field(default_factory=set)  # (row, stage, round) of which all was run
     went_on: list[dict] = field(default_factory=list)  # the machines on which it did
     _made_by: dict[Key, int] = field(default_factory=dict)  # how often it had gone on by then
     _last: Key | None = None  # run
@@ -63,6 +64,11 @@ class Store:
         self.chosen[row] = settings
         self._append({"kind": "chosen", "row": row, "settings": settings})
 
+    def add_whole(self, row: str, stage: str, turn: int) -> None:
+        if (row, stage, turn) not in self.whole:
+            self.whole.add((row, stage, turn))
+            self._append({"kind": "whole", "row": row, "stage": stage, "round": turn})
+
     def go_on(self, machine: dict) -> None:
         """What is compared is made within minutes, on one machine: the round that was being run is begun anew."""
         self._take_machine(machine)
@@ -70,7 +76,7 @@ class Store:
 
     def _take_machine(self, machine: dict) -> None:
         self.went_on.append(machine)
-        if self._last is None or self._last[1] == LEARN:
+        if self._last is None or self._last[1] == LEARN or self._last[:3] in self.whole:
             return
         begun = [key for key in self.runs if key[:3] == self._last[:3]]
         row, stage = self._last[:2]
@@ -140,6 +146,8 @@ def read(file: Path) -> Store:
             store.learned[record["row"], record["setting"]] = record["files"]
         elif record["kind"] == "chosen":
             store.chosen[record["row"]] = record["settings"]
+        elif record["kind"] == "whole":
+            store.whole.add((record["row"], record["stage"], record["round"]))
         elif record["kind"] == "continued":
             store._take_machine(record["machine"])
     return store
