@@ -417,6 +417,14 @@ def made_up_rows(monkeypatch, tmp_path):
     return library
 
 
+@pytest.mark.parametrize(("words", "work"), [((), rows.QUICK_PHASE_WORK), (("--phase-work", "30"), 30)])
+def test_the_work_of_a_phase_is_kept_with_the_runs(made_up_rows, tmp_path, words, work):
+    file = tmp_path / "runs.jsonl"
+    assert invoke("--quick", "--lib", str(made_up_rows), "-o", str(file), *words).exit_code == 0
+    assert store.read(file).head["phase_work"] == work
+    assert invoke("--list", "--phase-work", "0").exit_code == 2
+
+
 def test_a_group_that_is_done_is_a_line_and_a_log_has_few(made_up_rows, tmp_path):
     file = tmp_path / "runs.jsonl"
     done = invoke("--quick", "--lib", str(made_up_rows), "-o", str(file), "--report", str(tmp_path / "x.md"))

@@ -34,15 +34,15 @@ def test_seeds_that_have_two_rounds_each_go_through_all_places(ran, tmp_path):
     assert rounds == 2 and set(places) == set(range(workloads.PLACES)) and max(map(places.count, places)) <= 4
 
 
-def test_a_phase_does_as_much_as_is_asked_for(ran, tmp_path):
-    """200 if nothing is; --quick does less, whatever is asked for. The estimate goes with it."""
-    def about(*more) -> float:
-        task = next(task for task in rows.all_tasks([7], [], *more) if task.group == rows.CHANGING)
+@pytest.mark.parametrize("quick", [False, True])
+def test_a_phase_does_as_much_as_is_asked_for_and_the_estimate_goes_with_it(ran, tmp_path, quick):
+    about = []
+    for work in (200, 100, 20):
+        task = next(task for task in rows.all_tasks([7], [], quick, work) if task.group == rows.CHANGING)
         task.run(SUBJECT, tmp_path, 0)
-        return task.about_seconds
-    whole, half, quick = about(False), about(False, 100), about(True, 100)
-    assert [row.operations for row, _ in ran] == [200, 100, rows.QUICK_PHASE_WORK]
-    assert half == pytest.approx(whole / 2) and quick == pytest.approx(whole / 10)
+        about.append(task.about_seconds)
+    assert [row.operations for row, _ in ran] == [200, 100, 20]
+    assert about == pytest.approx([about[0], about[0] / 2, about[0] / 10])
 
 
 @pytest.mark.parametrize("name", ["changing/7", "memory/odd/1040/1t"])

@@ -33,6 +33,8 @@ from hakmem.learning.rows import Task
 from hakmem.workloads import WorkloadCannotBeBuilt
 
 PAIRS, QUICK_PAIRS = findings.LEAST_PAIRS, 6
+PHASE_WORK = (f"What each phase of the changing programs does, {rows.PHASE_WORK} or with --quick {rows.QUICK_PHASE_WORK} if not "
+              "given; less where the machine is slow: a phase should take a second or two.")
 LOG_SECONDS = 600  # between lines where there is no bar
 
 
@@ -61,9 +63,7 @@ def policy(
                                                    f"{findings.LEAST_PAIRS} decide nothing.")] = 0,
     seeds: Annotated[str, typer.Option(metavar="N,N,…", help=f"Of the changing programs; else {rows.SEEDS} are "
                                                              "drawn.")] = "",
-    phase_work: Annotated[int, typer.Option(min=1, max=rows.PHASE_WORK_MOST,
-                                            help="What each phase of the changing programs does; less where the machine is "
-                                                 "slow: a phase should take a second or two.")] = rows.PHASE_WORK,
+    phase_work: Annotated[int | None, typer.Option(min=1, max=rows.PHASE_WORK_MOST, metavar="N", help=PHASE_WORK)] = None,
     trace: Annotated[list[Path] | None, typer.Option(metavar="FILE", exists=True, dir_okay=False,
                                                      help="Recorded programs, replayed one after another in one process; "
                                                           "twice or more.")] = None,
@@ -143,7 +143,7 @@ def _check_arguments(groups: list[str], files: list[Path], report: Path | None) 
 
 
 def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: str, files: list[Path], has_parts: bool,
-          quick: bool, phase_work: int) -> dict:
+          quick: bool, phase_work: int | None) -> dict:
     """What a measurement that goes on has to know."""
     try:
         drawn = [int(word) for word in seeds.split(",") if word.strip()]
@@ -156,7 +156,7 @@ def _head(groups: list[str], globs: list[str], grid: Grid, pairs: int, seeds: st
     return {"seed": seed, "seeds": drawn or rows.drawn_seeds(rows.QUICK_SEEDS if quick else rows.SEEDS),
             "groups": groups, "globs": globs, "grid_kind": grid.value, "grid": chosen, "pairs": pairs,
             "traces": [str(file.resolve()) for file in files], "parts": has_parts, "quick": quick,
-            "phase_work": rows.QUICK_PHASE_WORK if quick else phase_work}
+            "phase_work": phase_work or (rows.QUICK_PHASE_WORK if quick else rows.PHASE_WORK)}
 
 
 def _tasks(head: dict) -> list[Task]:

@@ -135,9 +135,9 @@ def _how_it_learns(row: Row, environment: dict[str, str]) -> dict[str, str]:
 
 def _task_of(row: Row, group: str, quick: bool, first_place: int) -> Task:
     """first_place: of its code, in its first round; from there it goes on."""
-    few = QUICK_PHASE_WORK if group == CHANGING else max(1, row.operations // QUICK_PARTS)
-    short = replace(row, operations=few) if quick else row
-    about = PHASES * PHASE_SECONDS * row.operations / PHASE_WORK if group == CHANGING else RUN_SECONDS
+    is_changing = group == CHANGING  # whose phases say themselves how much they do
+    short = replace(row, operations=max(1, row.operations // QUICK_PARTS)) if quick and not is_changing else row
+    about = PHASES * PHASE_SECONDS * row.operations / PHASE_WORK if is_changing else RUN_SECONDS
     options = _OPTIONS.get(row.name, {})
 
     def run(allocator: Allocator, _: Path, turn: int, times: int = 1) -> Run:
