@@ -30,7 +30,7 @@ class Store:
     learned: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)  # (row, setting): file name, its text
     chosen: dict[str, list[str]] = field(default_factory=dict)  # row: who takes part in the paired runs
     took: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # row: whole seconds of its runs
-    whole: set[tuple[str, str, int]] = field(default_factory=set)  # (row, stage, round) of which all was run
+    whole: set[tuple[str, str, int]] = field(default_factory=set)  # (row, stage, round): turns of the screening that were run to their end
     went_on: list[dict] = field(default_factory=list)  # the machines on which it did
     _made_by: dict[Key, int] = field(default_factory=dict)  # how often it had gone on by then
     _last: Key | None = None  # run
@@ -75,6 +75,7 @@ class Store:
         self._append({"kind": "continued", "machine": machine})
 
     def _take_machine(self, machine: dict) -> None:
+        """Whether a paired round is whole follows from who was chosen; of a turn of the screening only its mark says so."""
         self.went_on.append(machine)
         if self._last is None or self._last[1] == LEARN or self._last[:3] in self.whole:
             return
