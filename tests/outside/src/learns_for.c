@@ -15,27 +15,28 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCKS = 3000 };
+enum { BLOCKS = 1000 };
 
+// Of work: a process that others keep from the processor learns as much.
 static double now(void) {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+// Bursts that the default's stacks don't hold: that deeper ones pay is told in a few looks, on any machine.
 static void work(double seconds) {
     static char *blocks[BLOCKS];
-    unsigned draw = 1;
-    for (double end = now() + seconds; now() < end;)
+    for (double end = now() + seconds; now() < end;) {
         for (unsigned i = 0; i < BLOCKS; i++) {
-            draw = draw * 1664525 + 1013904223;
-            unsigned kind = draw >> 8, place = kind % BLOCKS;
-            free(blocks[place]);
-            blocks[place] = malloc(1030 + (kind % 7 == 0 ? kind % 5000 : 0));
-            if (blocks[place] == NULL)
+            blocks[i] = malloc(i % 8 == 0 ? 700 : 1030);
+            if (blocks[i] == NULL)
                 exit(1);
-            blocks[place][0] = 1;
+            blocks[i][0] = 1;
         }
+        for (unsigned i = 0; i < BLOCKS; i++)
+            free(blocks[i]);
+    }
 }
 
 static void *log_on(void *unused) {
