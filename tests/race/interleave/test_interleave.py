@@ -96,6 +96,11 @@ def test_every_broken_script_is_tried(interleave, built_module):
     assert names == list(BROKEN)
 
 
+def test_scripts_behind_one_that_fails_are_run_unless_asked_otherwise(interleave, built_module):
+    failed = [interleave(built_module("broken"), *words).stdout.count(": FAILED: ") for words in ([], ["--until-failure"])]
+    assert failed[0] > 2 and failed[1] == 1
+
+
 def test_store_buffers_are_what_breaks_that_one(interleave, built_module):
     assert interleave(built_module("broken"), "--script", "needs_buffers").returncode == 0
 
@@ -235,7 +240,7 @@ def test_a_broken_protocol_is_seen(interleave, root, tmp_path, mutant):
     assert text.count(mutant.old) == 1, f"{mutant.file} has changed: the mutant has to follow"
     file.write_text(text.replace(mutant.old, mutant.new))
     module = Builder(root, tmp_path).module(mutant.module, tmp_path / "src")
-    found = interleave(module, *mutant.mode.split())
+    found = interleave(module, "--until-failure", *mutant.mode.split())
     assert found.returncode == 1 and "FAILED" in found.stdout and "replay: " in found.stdout, found.stdout
 
 

@@ -1,8 +1,9 @@
 // Runs the scripts of a module under every schedule.
 //
 // usage: interleave MODULE.so [--script NAME] [--buffers] [--long] [--seconds N] [--every-schedule PREEMPTIONS]
-//                   [--seed N] [--partial] [--replay SCHEDULE] [--list]
+//                   [--seed N] [--partial] [--until-failure] [--replay SCHEDULE] [--list]
 // --seed: other random scripts. --partial: a script that is not through when its time is over is no failure.
+// --until-failure: scripts behind the first one that fails are not run.
 // Exit status 0: every script ran under all its schedules and kept what it must; 1: it did not, and why, with the
 // schedule (to be run again by --script NAME --replay SCHEDULE); 2: usage.
 #ifndef _GNU_SOURCE
@@ -33,6 +34,7 @@ struct arguments {
     bool buffers;
     bool every_schedule;
     bool partial;
+    bool until_failure;
     bool is_long;
     bool list;
 };
@@ -230,6 +232,8 @@ static bool take_argument(char **words, int *at) {
         arguments.list = true;
     else if (strcmp(word, "--partial") == 0)
         arguments.partial = true;
+    else if (strcmp(word, "--until-failure") == 0)
+        arguments.until_failure = true;
     else if (word[0] != '-')
         arguments.module = word;
     else if (value == NULL)
@@ -261,7 +265,8 @@ int main(int count, char **words) {
     unsigned ran = 0;
     print_module(module);
     catch_signals();
-    for (const struct script *script = module->scripts; script->name != NULL; script++) {
+    for (const struct script *script = module->scripts; script->name != NULL && (good || !arguments.until_failure);
+         script++) {
         bool chosen = arguments.script != NULL ? strcmp(arguments.script, script->name) == 0
                                                : arguments.list || script->is_long == arguments.is_long;
         if (!chosen)
